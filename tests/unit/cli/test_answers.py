@@ -213,7 +213,7 @@ ODD |= {
 
 @every_case("payload", ODD.values(), ids=ODD.keys())
 def test_an_answer_of_another_form_is_one_sentence(payload: Any) -> None:
-    desk = Cluster(spec(), FakeLambda(payload=payload))  # type: ignore[arg-type]
+    desk = Cluster(spec(), FakeLambda(payload=payload))
     with pytest.raises(StillwaterError, match="in a form that this release cannot read"):
         command.ask(desk)
 
@@ -261,7 +261,7 @@ def desk(answer: dict[str, Any], *, failed: bool = False, **volumes: Any) -> Any
 def shown(answer: dict[str, Any]) -> str:
     console = Console(file=io.StringIO(), width=200)
     volumes.plan(desk(answer), console)
-    printed: str = console.file.getvalue()  # type: ignore[attr-defined]
+    printed: str = console.file.getvalue()
     return printed
 
 

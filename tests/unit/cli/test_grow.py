@@ -269,7 +269,7 @@ class Ledger(Rotations):
         object.__setattr__(self, "_readings", list(readings))
 
     def run(self) -> Run | None:
-        readings: list[Run | Exception | None] = self._readings  # type: ignore[attr-defined]
+        readings: list[Run | Exception | None] = self._readings
         found = readings.pop(0)
         if isinstance(found, Exception):
             raise found
@@ -352,7 +352,7 @@ class Adas(Cluster):
 
 def asked(payload: object, command: str = "plan") -> Mapping[str, object]:
     written = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    desk = Adas(spec(environment="local"), Answering(written))  # type: ignore[arg-type]
+    desk = Adas(spec(environment="local"), Answering(written))
     return Rotations(desk).ask(command)
 
 

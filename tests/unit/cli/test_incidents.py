@@ -179,7 +179,7 @@ def test_a_wish_that_loses_a_race_is_written_over_the_newer_version(desk: Cluste
             raced.append(desk.ledger.put(replace(known, ticked_at=5.0)).version)
         return replace(known, held_until=9.0)
 
-    written = desk.wish("i-0a", change)  # type: ignore[arg-type]
+    written = desk.wish("i-0a", change)
     assert (written.ticked_at, written.held_until) == (5.0, 9.0)
 
 

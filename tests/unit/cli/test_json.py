@@ -92,7 +92,7 @@ def test_an_up_that_nobody_can_answer_for_writes_no_document(
     with pytest.raises(StillwaterError, match="say --yes"):
         provision.up("prod", people, asked(yes=False))
     assert capsys.readouterr().out == ""
-    assert "+ VPC vpc" in people.file.getvalue()  # type: ignore[attr-defined]
+    assert "+ VPC vpc" in people.file.getvalue()
 
 
 def test_an_up_with_nothing_to_do_is_a_document_without_changes(

@@ -251,7 +251,7 @@ def test_a_batch_reports_only_the_messages_that_failed(
     good, bad = hook_event("drain"), hook_event("drain", instance_id=NEW)
     original = station.cluster.instance
 
-    def failing(instance_id: str):  # type: ignore[no-untyped-def]
+    def failing(instance_id: str):
         if instance_id == NEW:
             raise RuntimeError("throttled")
         return original(instance_id)

@@ -50,7 +50,7 @@ def budgets(cluster: FakeCluster) -> tuple[BudgetView, ...]:
 def behind_budgets(station: Station) -> Station:
     """Put the two disruption budgets before a station's pods."""
     cluster = station.cluster
-    cluster.budgets = lambda: budgets(cluster)  # type: ignore[method-assign]
+    cluster.budgets = lambda: budgets(cluster)
     return station
 
 
@@ -409,7 +409,6 @@ def test_a_run_takes_fewer_where_the_others_would_lead_too_much(station: Station
 def test_a_plan_says_that_a_party_is_more_than_others_carry(station: Station) -> None:
     station.cluster.kafka = leaning()
     planned = ask(station, "plan", selection={"everything": True}, at_once="zone")["plan"]
-    assert isinstance(planned, dict)
     (said,) = [note for note in planned["notes"] if "as the others can" in note]
     assert said.startswith("Only as many of 10, 11 go together as the others can replace. Without")
 

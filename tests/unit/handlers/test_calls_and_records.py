@@ -377,7 +377,7 @@ def test_what_cannot_be_given_back_keeps_nothing_else_lent(
 
 
 def throttled_by_ec2(*_: Any, **__: Any) -> None:
-    raise ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeInstanceStatus")  # type: ignore[arg-type]
+    raise ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeInstanceStatus")
 
 
 @pytest.mark.parametrize("call", ["statuses", "instance_states", "groups_of"])

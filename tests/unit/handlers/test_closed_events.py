@@ -363,5 +363,5 @@ def test_any_order_and_copies_of_messages_make_one_incident(data: st.DataObject)
     again = joined(data.draw(st.permutations(messages() + copies)))
     assert set(again.announcements) == set(known.announcements)
     same = {"announcements": (), "reason": "", "transitions": (), "hooks": {}}
-    assert replace(again, **same) == replace(known, **same)  # type: ignore[arg-type]
+    assert replace(again, **same) == replace(known, **same)
     assert dict(again.hooks) == dict(known.hooks)

@@ -230,7 +230,7 @@ def counted(door: Door) -> list[list[str]]:
         holders.append([lease.holder for lease in door.station.ledger.leases()])
         return read(about)
 
-    door.station.cluster.read = noting  # type: ignore[method-assign]
+    door.station.cluster.read = noting
     return holders
 
 
@@ -252,7 +252,7 @@ BARE = PodOnNode(namespace="default", name="debug", uid="3", owned=False)
 
 
 def evicting(*beside: PodOnNode, **changes: object) -> Station:
-    made = Station(policy=replace(EVICTING, **changes))  # type: ignore[arg-type]
+    made = Station(policy=replace(EVICTING, **changes))
     made.cluster.beside[NODE] = list(beside)
     return made
 
@@ -443,7 +443,7 @@ def test_a_tick_that_died_after_evicting_does_no_harm(monkeypatch: pytest.Monkey
         calls.append(incident)
         if len(calls) == 2:
             raise RuntimeError("the function died")
-        return put(incident)  # type: ignore[arg-type]
+        return put(incident)
 
     monkeypatch.setattr(made.ledger, "put", dying)
     with pytest.raises(RuntimeError):
@@ -458,7 +458,7 @@ def test_a_tick_that_died_after_evicting_does_no_harm(monkeypatch: pytest.Monkey
 
 def changed(made: Station) -> None:
     """Another invocation takes the incident over."""
-    made.ledger.put(made.ledger.get(OLD))  # type: ignore[arg-type]
+    made.ledger.put(made.ledger.get(OLD))
 
 
 def let_go(made: Station) -> None:
@@ -476,11 +476,11 @@ def test_what_comes_before_the_eviction_keeps_kafka(meanwhile: Callable[[Station
     real: Callable[..., Any] = made.ledger.take_lease
 
     def slow(*arguments: Any, **named: Any) -> Any:
-        made.ledger.take_lease = real  # type: ignore[method-assign]
+        made.ledger.take_lease = real
         granted = real(*arguments, **named)
         meanwhile(made)
         return granted
 
-    made.ledger.take_lease = slow  # type: ignore[method-assign]
+    made.ledger.take_lease = slow
     made.tick()
     assert made.cluster.evicted == ["operator"]

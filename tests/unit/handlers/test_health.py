@@ -523,4 +523,4 @@ def test_anothers_cluster_is_told_truly(change: Change, health: Health, words: s
 def test_pod_sets_of_another_shape_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "pod_sets", lambda *_: [{"spec": None}])
     with pytest.raises(StillwaterError, match="in a shape that this release cannot read"):
-        claims.wanted_roles(None, "kafka", "orders")  # type: ignore[arg-type]
+        claims.wanted_roles(None, "kafka", "orders")

@@ -22,7 +22,7 @@ POD = "orders-broker-a-10"
 
 def asked(station: Station, change: object) -> None:
     """A person changes the incident; the loop looks at it."""
-    station.ledger.put(change)  # type: ignore[arg-type]
+    station.ledger.put(change)
     station.sweep(60)
 
 

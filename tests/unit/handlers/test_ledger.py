@@ -58,7 +58,7 @@ def ledger(request: pytest.FixtureRequest) -> Ledger:
 def incident(instance_id: str = "i-0a", round_number: int = 1) -> Incident:
     (found,) = parse(hook_event("drain", instance_id=instance_id))
     before = tuple(incident(instance_id, number) for number in range(1, round_number))
-    return open_incident(found, 1.5, after=before)  # type: ignore[arg-type]
+    return open_incident(found, 1.5, after=before)
 
 
 def test_an_incident_reads_as_it_was_written(ledger: Ledger) -> None:

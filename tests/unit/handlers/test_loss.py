@@ -90,7 +90,7 @@ def test_a_machine_started_again_at_the_last_moment_is_spared(station: Station) 
         found = asked(instance_id)
         return found and replace(found, state=next(answers))
 
-    station.cluster.instance = restarted  # type: ignore[assignment, method-assign]
+    station.cluster.instance = restarted
     station.tick()
     assert not tainted(station)
     assert station.incident().tainted_at is None
@@ -135,7 +135,7 @@ def test_a_machine_started_again_at_the_last_moment_keeps_its_volumes(station: S
         found = asked(instance_id)
         return found and replace(found, state=next(answers))
 
-    station.cluster.instance = restarted  # type: ignore[assignment, method-assign]
+    station.cluster.instance = restarted
     station.tick()
     assert station.cluster.released == []
 

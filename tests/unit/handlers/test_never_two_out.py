@@ -51,7 +51,7 @@ def sent_at(station: Station) -> float:
 
 def forwarded_to(station: Station) -> list[str]:
     said = [body.get("detail", body) for body in station.forwarded]
-    return [str(detail["EC2InstanceId"]) for detail in said]  # type: ignore[index,call-overload]
+    return [str(detail["EC2InstanceId"]) for detail in said]
 
 
 def test_a_forwarded_drain_keeps_others_though_its_lease_lapsed_blind(station: Station) -> None:
@@ -197,11 +197,11 @@ def test_a_function_that_sleeps_between_lease_and_drain_forwards_nothing(station
     take = station.ledger.take_lease
 
     def slept(*args: object, **kwargs: object) -> object:
-        answer = take(*args, **kwargs)  # type: ignore[arg-type]
+        answer = take(*args, **kwargs)
         station.now += LEASE_SECONDS + 1
         return answer
 
-    station.ledger.take_lease = slept  # type: ignore[method-assign,assignment]
+    station.ledger.take_lease = slept
     with pytest.raises(Conflict):
         perform(incident, (TakeLease(), ForwardDrain()), station.loop.effects, began)
     assert len(station.forwarded) == before

@@ -71,14 +71,14 @@ def test_nobody_goes_on_with_what_cannot_be_read(
     station: Station, added: dict[str, Any], command: str
 ) -> None:
     document = newer(station, **added)
-    (problem,) = ask(station, command)["problems"]  # type: ignore[misc]
+    (problem,) = ask(station, command)["problems"]
     assert "newer release" in problem
     assert station.records.read("rotation#orders").document == document
 
 
 def test_a_person_may_abort_it_and_start_another(station: Station) -> None:
     newer(station, state="rehearsing")
-    assert ask(station, "abort")["run"]["state"] == "aborted"  # type: ignore[index]
+    assert ask(station, "abort")["run"]["state"] == "aborted"
     station.now += 60
     assert start(station).state is RunState.RUNNING
 
@@ -186,7 +186,7 @@ class Throttled:
 
     def __getattr__(self, call: str) -> Any:
         def refuse(**_: Any) -> None:
-            raise ClientError(REFUSED, call)  # type: ignore[arg-type]
+            raise ClientError(REFUSED, call)
 
         return refuse
 
@@ -199,7 +199,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_document_that_cannot_be_read_or_written_is_counted(counted: list[str]) -> None:
-    records = Records(TABLE, REGION, client=Throttled())  # type: ignore[arg-type]
+    records = Records(TABLE, REGION, client=Throttled())
     with pytest.raises(ClientError):
         records.read("freezes#orders")
     with pytest.raises(ClientError):

@@ -27,7 +27,7 @@ NOON = Window(days=frozenset(DAYS), start_minute=720, duration_minutes=60)
 
 
 def announced(station: Station, code: str = RETIREMENT, **said: float) -> Station:
-    station.announce(health_event(code, **said))  # type: ignore[arg-type]
+    station.announce(health_event(code, **said))
     station.tick_until_quiet()
     return station
 

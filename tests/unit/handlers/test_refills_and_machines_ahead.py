@@ -448,7 +448,7 @@ def test_nobody_looks_at_kafka_for_one_that_is_only_made_ready(station: Station)
     second_made_ready(station)
     asked = []
     read = station.cluster.read
-    station.cluster.read = lambda about=None: asked.append(about) or read(about)  # type: ignore[method-assign, func-returns-value]
+    station.cluster.read = lambda about=None: asked.append(about) or read(about)
     look(station, "i-0b")
     assert asked == []
 
@@ -474,7 +474,7 @@ def test_where_no_group_brings_the_machine_none_is_asked_for(said: dict[str, obj
     route = "held" if said else "asked"
     station = Station(policy=replace(POLICY, drain_route=route))
     run = start(station)
-    run = station.runs.put(replace(run, options=replace(run.options, **said)))  # type: ignore[arg-type]
+    run = station.runs.put(replace(run, options=replace(run.options, **said)))
     turn(station)
     for _ in range(4):
         station.now += 20

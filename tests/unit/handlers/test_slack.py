@@ -226,15 +226,15 @@ def test_a_token_that_slack_refuses_is_read_again_once() -> None:
             tried.append(token)
             return post(*arguments)
 
-        channel.post = noting  # type: ignore[method-assign]
+        channel.post = noting
         return channel
 
-    channel = RenewedChannel(Vault("old", "new"), connect)  # type: ignore[arg-type]
+    channel = RenewedChannel(Vault("old", "new"), connect)
     step_message = head_message(incident(1), "c", 1)
     channel.post("key", step_message, None)
     channel.post("key", step_message, None)
     assert tried == ["old", "new", "new"]
-    hopeless = RenewedChannel(Vault("old"), connect)  # type: ignore[arg-type]
+    hopeless = RenewedChannel(Vault("old"), connect)
     with pytest.raises(RefusedBySlack):
         hopeless.post("key", step_message, None)
 
@@ -356,7 +356,7 @@ def test_dying_after_a_post_doubles_nothing_in_a_thread(newsroom: Newsroom, dies
             raise Killed
         return done
 
-    newsroom.channel.post = dying  # type: ignore[method-assign]
+    newsroom.channel.post = dying
     with pytest.raises(Killed):
         newsroom.take()
     newsroom.now += LONGEST_POST_SECONDS + 1

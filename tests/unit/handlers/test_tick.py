@@ -167,7 +167,7 @@ def test_a_lost_drain_announcement_is_replaced_by_one_like_it(station: Station) 
     assert forwarded["LifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"
 
 
-def surviving(station: Station, step) -> None:  # type: ignore[no-untyped-def]
+def surviving(station: Station, step) -> None:
     """Run a step; a death is followed, a minute later, by the sweep and what it sends."""
     try:
         step()

@@ -252,7 +252,7 @@ def test_two_functions_at_once_use_one_slot() -> None:
     of = seen.sets[0]
     (decision,) = at.steward.turn(at.world.now, dry_run=True)["decisions"]
     assert decision["kind"] == "grow"
-    late = replace(at.steward, lookout=_Stale(seen, at.steward.lookout))  # type: ignore[arg-type]
+    late = replace(at.steward, lookout=_Stale(seen, at.steward.lookout))
     assert late.turn(at.world.now)["decisions"][0]["applied"] is False
     assert at.world.writes == 0
     assert of.pool == "broker-a"
@@ -349,12 +349,12 @@ def test_an_end_that_aws_announces_during_a_look_stays_closed() -> None:
     def announced_meanwhile(key: str) -> Record:
         # The look has its reading, and is about to write.
         if key == "volume#vol-0a" and at.records.read is announced_meanwhile:
-            at.records.read = read  # type: ignore[method-assign]
+            at.records.read = read
             volume_records.close(at.records, "vol-0a", ModificationState.COMPLETED, world.now)
             return seen
         return read(key)
 
-    at.records.read = announced_meanwhile  # type: ignore[method-assign]
+    at.records.read = announced_meanwhile
     world.now += 20 * MINUTE
     at.look(dry_run=True)
     assert volume_records.read(at.records, "vol-0a").history.under_way is None

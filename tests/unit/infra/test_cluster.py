@@ -213,7 +213,7 @@ def node_config(encoded: str) -> dict[str, Any]:
     message = email.message_from_bytes(base64.b64decode(encoded))
     parts = [part for part in message.walk() if not part.is_multipart()]
     assert [part.get_content_type() for part in parts] == ["application/node.eks.aws"]
-    return dict(json.loads(parts[0].get_payload()))  # type: ignore[arg-type]
+    return dict(json.loads(parts[0].get_payload()))
 
 
 @pytest.fixture

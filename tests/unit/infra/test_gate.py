@@ -46,7 +46,7 @@ def webhooks(operations: Recorded) -> dict[str, dict[str, object]]:
 
 
 def test_evictions_wait_for_the_gate_and_what_heals_does_not(webhooks: dict[str, object]) -> None:
-    policies = {name: each["failurePolicy"] for name, each in webhooks.items()}  # type: ignore[index]
+    policies = {name: each["failurePolicy"] for name, each in webhooks.items()}
     assert policies == {
         "evictions.stillwater.dev": "Fail",
         "pods.stillwater.dev": "Ignore",
@@ -55,8 +55,8 @@ def test_evictions_wait_for_the_gate_and_what_heals_does_not(webhooks: dict[str,
 
 
 def test_only_kafkas_own_pods_are_asked_about(webhooks: dict[str, dict[str, object]]) -> None:
-    (condition,) = webhooks["evictions.stillwater.dev"]["matchConditions"]  # type: ignore[misc]
-    pattern = re.search(r"matches\('(.*)'\)", condition["expression"])[1]  # type: ignore[index]
+    (condition,) = webhooks["evictions.stillwater.dev"]["matchConditions"]
+    pattern = re.search(r"matches\('(.*)'\)", condition["expression"])[1]
     assert re.match(pattern, "orders-broker-a-10")
     assert re.match(pattern, "orders-controller-c-2")
     assert not re.match(pattern, "orders-connect-connect-0")
@@ -65,7 +65,7 @@ def test_only_kafkas_own_pods_are_asked_about(webhooks: dict[str, dict[str, obje
 
 def test_who_cleans_up_is_not_even_asked(webhooks: dict[str, dict[str, object]]) -> None:
     conditions = webhooks["pods.stillwater.dev"]["matchConditions"]
-    said = " ".join(each["expression"] for each in conditions)  # type: ignore[attr-defined]
+    said = " ".join(each["expression"] for each in conditions)
     assert all(user in said for user in CLEANERS)
     assert "system:serviceaccount:strimzi:strimzi-cluster-operator" in said
     assert "'system:node:' + oldObject.spec.nodeName" in said

@@ -80,7 +80,7 @@ def test_hooks_stand_below_their_groups_keys() -> None:
 def test_a_groups_name_may_be_known_late() -> None:
     def program() -> None:
         late = pulumi.Output.from_input("made-beside")
-        Hooks("part", {**HOOKS_ARGS, "scaling_groups": {"a": late}})  # type: ignore[typeddict-item]
+        Hooks("part", {**HOOKS_ARGS, "scaling_groups": {"a": late}})
 
     found = run_program(program).of("autoscaling/lifecycleHook:LifecycleHook")
     assert {each.inputs["autoscalingGroupName"] for each in found} == {"made-beside"}
@@ -361,7 +361,7 @@ def made_of(args: Mapping[str, Any]) -> set[tuple[str, str]]:
 def test_functions_stand_in_subnets_that_are_known_late() -> None:
     def program() -> None:
         late = pulumi.Output.from_input(SUBNET)
-        Operations("shop-orders", {**OPERATIONS, "subnet_ids": [late]})  # type: ignore[typeddict-item]
+        Operations("shop-orders", {**OPERATIONS, "subnet_ids": [late]})
 
     (tick,) = [
         each

@@ -182,7 +182,7 @@ def test_an_unknown_or_too_long_wish_is_refused(path: str, body: object, status:
 )
 def test_a_wish_of_another_shape_is_refused_before_any_call(name: str, said: object) -> None:
     with pytest.raises(InvalidInput):
-        fulfil(None, name, said)  # type: ignore[arg-type]
+        fulfil(None, name, said)
     assert name in WISHES
 
 

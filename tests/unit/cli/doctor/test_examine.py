@@ -112,7 +112,7 @@ MARKUP = drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'")
 def printed(seen: Diagnosis) -> str:
     console = Console(file=io.StringIO(), width=110)
     show_findings(seen.findings, console, examine.verdict(seen))
-    return str(console.file.getvalue())  # type: ignore[attr-defined]
+    return str(console.file.getvalue())
 
 
 def test_a_healthy_cluster_is_one_line() -> None:

@@ -90,7 +90,7 @@ def denied(made: World) -> None:
         error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
         raise ClientError(error, "ListManagedResources")
 
-    made.around.list_managed_resources = refuse  # type: ignore[method-assign]
+    made.around.list_managed_resources = refuse
 
 
 SAID: dict[str, tuple[Change, dict[str, Weight]]] = {
@@ -203,7 +203,7 @@ def test_what_stops_a_rotation_has_the_exit_code_of_a_difference(change: Change,
 )
 def test_whoever_stands_in_for_aws_is_not_asked_for_its_account(url: str, asked: bool) -> None:
     made = world(full)
-    made.meta = type("Meta", (), {"endpoint_url": url})  # type: ignore[attr-defined]
+    made.meta = type("Meta", (), {"endpoint_url": url})
     session = type("Session", (), {"client": lambda *_, **__: made})()
     wanted = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
     assert bool(surroundings_findings(session, wanted)) == asked
@@ -375,7 +375,7 @@ def test_a_strimzi_of_before_v1_is_found(server: Server, tmp_path: Path) -> None
 
 def test_functions_in_subnets_call_what_their_rights_name(server: Server, tmp_path: Path) -> None:
     asked = []
-    server.judged = asked.append  # type: ignore[attr-defined]
+    server.judged = asked.append
     adopted.examine(described(tmp_path, "watch"))
     (machines,) = asked
     assert machines.function_subnets == ("subnet-0123456789abcdef0",)

@@ -72,7 +72,6 @@ def test_a_session_makes_each_client_once_though_every_part_is_asked_at_the_same
 def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[..., Any]) -> None:
     needs, account = read(aws)
     assert account.number == "123456789012"
-    assert isinstance(account.zones, dict)
     assert account.zones["us-east-1e"].zone_id == "use1-az3"
     assert isinstance(account.offerings, dict)
     assert account.stands is False
@@ -264,7 +263,7 @@ def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
         "ec2:AllocateAddress": "EC2 refuses a dry run of it",
     }
     assert account.bill == "bcm-data-exports:ListExports is refused"
-    assert account.volumes_key.users == {"arn:role/one", "two"}  # type: ignore[union-attr]
+    assert account.volumes_key.users == {"arn:role/one", "two"}
 
 
 def test_our_own_configuration_is_held_to_the_published_schema() -> None:
@@ -311,7 +310,7 @@ def test_up_stops_before_it_begins_and_names_the_way_round(monkeypatch: pytest.M
         def client(self, service: str, **_given: Any) -> Any:
             return FakeAws(ANSWERS)(service)
 
-    target = Target(SPEC, Session())  # type: ignore[arg-type]
+    target = Target(SPEC, Session())
     with pytest.raises(InvalidInput, match="nothing was made"):
         command.stop_refused_up(target, Console(quiet=True))
     done = command.examine(target, Console(quiet=True))

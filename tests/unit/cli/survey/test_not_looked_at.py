@@ -364,7 +364,7 @@ def _asked_fields(world: World) -> dict[str, set[str]]:
             return Traced(answer, note)
         return {**answer, "items": [Traced(each, note) for each in answer["items"]]}
 
-    world._request = traced  # type: ignore[method-assign]
+    world._request = traced
     command.read(world, world.client, None, CLUSTER)
     return asked
 

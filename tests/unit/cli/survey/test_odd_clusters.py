@@ -55,9 +55,7 @@ def mixed(on_demand_percent: int | None) -> Callable[[World], None]:
 
 def undescribed(world: World) -> None:
     known = dict(list(world.groups.items())[1:])
-    world.describe_auto_scaling_groups = lambda **_: {  # type: ignore[method-assign]
-        "AutoScalingGroups": list(known.values())
-    }
+    world.describe_auto_scaling_groups = lambda **_: {"AutoScalingGroups": list(known.values())}
 
 
 def without_queue(world: World) -> None:
@@ -431,7 +429,7 @@ def test_another_operators_pods_are_found_and_its_settings_read() -> None:
         answer(path)
         return asked(method, path, *given, **named)
 
-    world._request = request  # type: ignore[method-assign]
+    world._request = request
     found = surveyed(world)
     assert of_it(found) == {"min-insync"}
     (said,) = (each for each in found if each.check == "not-strimzi")

@@ -312,7 +312,7 @@ def test_an_api_server_that_does_not_answer_is_no_refusal(status: int, words: st
     def refuse(*_: Any, **__: Any) -> Any:
         raise ApiError(status, "", "GET it was refused")
 
-    world._request = refuse  # type: ignore[method-assign]
+    world._request = refuse
     found = [each for each in surveyed(world) if "GET it was refused" in each.evidence]
     assert found
     assert all(words in each.remedy for each in found), found
@@ -367,7 +367,7 @@ def of_kruise() -> World:
             return {"items": ours if "kruise" in path else [], "metadata": {}}
         return asked(method, path, *given, **named)
 
-    world._request = request  # type: ignore[method-assign]
+    world._request = request
     return world
 
 

@@ -200,7 +200,7 @@ def test_the_region_of_any_kind_of_zone_is_in_the_description(zone: str) -> None
     world = own()
     for each in world.kinds["nodes"]:
         each["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
-    assert f"region: {re.match('[a-z]+-[a-z]+-[0-9]', zone)[0]}\n" in described(world)  # type: ignore[index]
+    assert f"region: {re.match('[a-z]+-[a-z]+-[0-9]', zone)[0]}\n" in described(world)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def queue_of(world: World) -> dict[str, Any]:
         for variable in container.get("env") or ()
         if variable["name"] == "QUEUE_URL"
     )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def test_a_listing_whose_pages_expire_is_begun_anew() -> None:
@@ -252,7 +252,7 @@ def test_a_listing_whose_pages_expire_is_begun_anew() -> None:
             return {"items": whole["items"][:2], "metadata": {"continue": "next"}}
         return whole
 
-    world._request = request  # type: ignore[method-assign]
+    world._request = request
     assert checks(world) == set()
 
 
@@ -264,7 +264,7 @@ def test_a_listing_without_end_ends() -> None:
         found = answer(method, path, body, query, **named)
         return {**found, "metadata": {"continue": "same"}} if path.endswith("/nodes") else found
 
-    world._request = request  # type: ignore[method-assign]
+    world._request = request
     (said,) = surveyed(world)
     assert "the same next page" in said.evidence
 
@@ -278,7 +278,7 @@ def test_who_may_list_the_budgets_of_one_namespace_alone_is_told_of_these() -> N
             raise ApiError(403, "Forbidden", "no")
         return asked(method, path, *given, **named)
 
-    world._request = request  # type: ignore[method-assign]
+    world._request = request
     assert [each.name for each in tools.budgets(world, "shop-kafka")] == ["orders-kafka"]
     with pytest.raises(ApiError):
         tools.budgets(world, None)
@@ -343,9 +343,9 @@ def read(world: World, refused: str = "") -> tuple[list[Finding], set[str]]:
 def _everything() -> tuple[list[Finding], list[str], list[str]]:
     world = build()
     world.__class__ = Listed
-    world.kinds_asked = set()  # type: ignore[attr-defined]
+    world.kinds_asked = set()
     found, calls = read(world)
-    return found, sorted(world.kinds_asked), sorted(calls - {"meta"})  # type: ignore[attr-defined]
+    return found, sorted(world.kinds_asked), sorted(calls - {"meta"})
 
 
 WHOLE, KINDS, CALLS = _everything()

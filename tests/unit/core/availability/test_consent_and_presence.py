@@ -126,7 +126,7 @@ def test_a_broker_that_is_out_already_may_leave_with_its_partitions_offline() ->
 
 @pytest.mark.parametrize("broken", [{"stale": True}, {"quorum_leader": None}])
 def test_nobody_leaves_without_a_quorum(broken: dict[str, object]) -> None:
-    view = replace(cluster(partition()), **broken)  # type: ignore[arg-type]
+    view = replace(cluster(partition()), **broken)
     assert "no quorum" in may_leave(10, view).reason
     assert not may_leave(10, view).allowed
     assert not check_returned(10, view).allowed

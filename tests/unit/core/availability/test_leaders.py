@@ -214,4 +214,4 @@ def test_a_refusal_names_the_right_to_grant(call: KafkaRequest, topic: str, said
 
 def test_the_table_is_plain_data_that_nobody_changes() -> None:
     with pytest.raises(TypeError):
-        wholeness.RIGHT_OF[KafkaRequest.METADATA] = None  # type: ignore[index]
+        wholeness.RIGHT_OF[KafkaRequest.METADATA] = None

@@ -90,7 +90,7 @@ def test_a_zone_put_in_before_another_is_refused_and_one_behind_is_not() -> None
     [
         {},
         pools(nodes_per_zone=3),
-        pools(volumes=[*BROKER["volumes"], {"size_gib": 10}]),  # type: ignore[misc]
+        pools(volumes=[*BROKER["volumes"], {"size_gib": 10}]),
         pools(instance_type="r7g.8xlarge", spare_nodes_per_zone=2),
         {"pools": [PINNED, BROKER, {**BROKER, "name": "more", "first_node_id": 100}]},
         {"pools": [CONTROLLER, BROKER]},
@@ -126,7 +126,7 @@ def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> Non
         ({"node_provisioner": "karpenter"},
             {"node_provisioner": "karpenter", **pools(nodes_per_zone=2)},
             "Karpenter starts their nodes once the pods wait for them."),
-        ({}, pools(volumes=BROKER["volumes"][:1]), "would have 1 volumes where it has 2"),  # type: ignore[index]
+        ({}, pools(volumes=BROKER["volumes"][:1]), "would have 1 volumes where it has 2"),
         ({}, {"kafka": {"listener": {"first_advertised_port": 20_000}}}, "and is 20000: brokers"),
         ({}, kubernetes("1.37"), "write 1.36 first, unless"),
         ({}, kubernetes("1.34"), "EKS rolls back only within seven days"),

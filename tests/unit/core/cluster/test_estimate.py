@@ -238,7 +238,7 @@ def test_a_broker_carries_its_load_or_the_answer_says_what_to_change(
 )
 def test_a_load_that_cannot_be_is_one_sentence(changed: dict[str, float], sentence: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        size(replace(LOAD, **changed))  # type: ignore[arg-type]
+        size(replace(LOAD, **changed))
     assert sentence in str(caught.value)
     assert len(caught.value.problems) == 1
 

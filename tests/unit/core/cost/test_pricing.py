@@ -310,7 +310,7 @@ COMMITTED = {
 def gathered(text: str | io.TextIOBase, region: str = "eu-west-1") -> Gathered:
     found = Gathered(region, lambda name: name == "m7g.large")
     file = io.StringIO(text) if isinstance(text, str) else text
-    for quoted in price_list.read_quotes(file, "index", found.wants):  # type: ignore[arg-type]
+    for quoted in price_list.read_quotes(file, "index", found.wants):
         found.add(quoted)
     return found
 

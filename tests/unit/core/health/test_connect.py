@@ -242,7 +242,7 @@ SHUT = {"target-health/orders-broker-10": False}
     ],
 )  # fmt: skip
 def test_a_pods_verdict_says_why(changes: dict[str, object], health: Health, words: str) -> None:
-    verdict = pod_verdict(replace(READY, **changes), NOW)  # type: ignore[arg-type]
+    verdict = pod_verdict(replace(READY, **changes), NOW)
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
 
 

@@ -282,7 +282,7 @@ def test_what_stops_producers_is_said_before_what_contradicts_itself() -> None:
     ids=["unscheduled", "not ready", "gated"],
 )
 def test_a_pod_that_waits_since_nobody_knows_when_is_not_known(changes: dict[str, object]) -> None:
-    verdict = pod_verdict(replace(LATE, **changes), 10_000.0)  # type: ignore[arg-type]
+    verdict = pod_verdict(replace(LATE, **changes), 10_000.0)
     assert verdict.health is Health.UNKNOWN
     assert "nothing says since when" in verdict.reason
 

@@ -284,8 +284,8 @@ def test_what_was_given_up_before_ec2_confirmed_its_end_is_freed_once_it_does() 
 def test_below_act_only_what_is_ours_is_touched(kind: type[object]) -> None:
     action = object.__new__(kind)
     below: tuple[Level, ...] = ("watch", "gate")
-    assert {is_allowed(action, level) for level in below} == {kind in OF_OURS}  # type: ignore[arg-type]
-    assert is_allowed(action, "act")  # type: ignore[arg-type]
+    assert {is_allowed(action, level) for level in below} == {kind in OF_OURS}
+    assert is_allowed(action, "act")
 
 
 @pytest.mark.parametrize(("gated", "others"), [(True, "gate"), (False, "watch")])

@@ -39,7 +39,7 @@ PATIENT = replace(POLICY, hold_limit_seconds=14_400.0)
 def housed(state: State, **changes: object) -> Incident:
     """An incident whose instance runs broker 10."""
     known = {"node_id": 10, "node_name": "old", "pod_name": POD, "zone": "z", "pool": "broker"}
-    return replace(opened_incident(), state=state, **known, **changes)  # type: ignore[arg-type]
+    return replace(opened_incident(), state=state, **known, **changes)
 
 
 def shown(now: float = 1.0, *, state: str = "running", **changes: object) -> Observation:

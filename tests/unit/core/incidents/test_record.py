@@ -185,7 +185,7 @@ def posted(event_id: str = EVENT_ID, **changed: object) -> str:
 def draining() -> Incident:
     (found,) = parse(hook_event("drain"))
     sent = Forwarding(first_at=2.0, last_at=2.0)
-    return replace(open_incident(found, 1.0), forwarded=sent)  # type: ignore[arg-type]
+    return replace(open_incident(found, 1.0), forwarded=sent)
 
 
 def test_a_report_leads_back_to_its_announcement() -> None:
@@ -203,7 +203,7 @@ def test_a_report_leads_back_to_its_announcement() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_report_of_something_else_concerns_nothing(other: object, why: str) -> None:
-    assert not is_reported_by(draining(), other)  # type: ignore[arg-type]
+    assert not is_reported_by(draining(), other)
 
 
 def test_a_report_before_anything_was_forwarded_concerns_nothing() -> None:

@@ -45,7 +45,7 @@ def incident() -> Incident:
 
 
 def with_new(**changed: object) -> Observation:
-    return replace(SEEN, nodes=(OLD_NODE, replace(NEW_NODE, **changed)))  # type: ignore[arg-type]
+    return replace(SEEN, nodes=(OLD_NODE, replace(NEW_NODE, **changed)))
 
 
 def test_an_idle_ready_node_of_the_same_zone_and_pool_takes_over() -> None:
@@ -125,7 +125,7 @@ def as_scheduled(tenants: object = (AGENT,), attached: int = 1, **changed: objec
     return replace(
         with_new(**shown),
         pods=(ASKING,),
-        tenants={"new": tenants},  # type: ignore[dict-item]
+        tenants={"new": tenants},
         attachments={"new": ("pvc-x",) * attached},
     )
 
@@ -181,7 +181,7 @@ def held(**changes: object) -> Incident:
     """Return an incident whose replacement is Ready and that waits for Kafka."""
     said: dict[str, object] = {"node_id": 10, "node_name": "old", "pod_name": "c-10", "zone": "z"}
     said |= {"pool": "broker", "replacement": Replacement(node="new", ready_at=0.0)}
-    return replace(opened_incident(), state=State.HOLDING, **{**said, **changes})  # type: ignore[arg-type]
+    return replace(opened_incident(), state=State.HOLDING, **{**said, **changes})
 
 
 def shown(now: float, kafka: ClusterView | None = KAFKA, **changes: object) -> Observation:

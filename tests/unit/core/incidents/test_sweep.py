@@ -57,7 +57,7 @@ def announced(seen: Snapshot) -> Interruption:
 
 def incident_of(interruption: Interruption, **changed: object) -> Incident:
     opened = open_incident(interruption, NOW)
-    return replace(opened, ticked_at=NOW, **changed)  # type: ignore[arg-type]
+    return replace(opened, ticked_at=NOW, **changed)
 
 
 def lost(kind: Kind = Kind.STATE_CHANGE, key: str = "k") -> Interruption:
@@ -317,11 +317,11 @@ def incident(id_: str = "i-0a", *, held_at: float = TURN_AT - 600, **changes: ob
         ticked_at=TURN_AT - 5,
         next_tick_at=TURN_AT + 10,
     )
-    return replace(blank, **changes)  # type: ignore[arg-type]
+    return replace(blank, **changes)
 
 
 def seen(*waiting: WaitingTurn, **changes: object) -> Observation:
-    return replace(Observation(now=TURN_AT, instance=RUNS), waiting=waiting, **changes)  # type: ignore[arg-type]
+    return replace(Observation(now=TURN_AT, instance=RUNS), waiting=waiting, **changes)
 
 
 def other(due_in: float, id_: str = "i-0b", looked_in: float = 10.0) -> WaitingTurn:

@@ -57,7 +57,7 @@ def turn(node_id: int, **changed: object) -> NodeTurn:
         instance_id=f"i-{node_id}",
         why="old",
     )
-    return replace(of, **changed)  # type: ignore[arg-type]
+    return replace(of, **changed)
 
 
 def run(*turns: NodeTurn, state: RunState = RunState.RUNNING) -> Run:
@@ -93,7 +93,7 @@ def incident(pod: str, state: State, **changed: object) -> Incident:
         announcements=(),
         pod_name=pod,
     )
-    return replace(of, **changed)  # type: ignore[arg-type]
+    return replace(of, **changed)
 
 
 def test_the_runs_next_node_is_prepared_before_it_has_an_incident() -> None:

@@ -31,7 +31,7 @@ def whole() -> ClusterView:
 
 def a_run(**changes: object) -> Run:
     turns = [turn_of(node_id) for node_id in THREE]
-    return open_run(turns, Options(deadline_seconds=DEADLINE, **changes), "ada", 0.0)  # type: ignore[arg-type]
+    return open_run(turns, Options(deadline_seconds=DEADLINE, **changes), "ada", 0.0)
 
 
 def seen_at(now: float, *, busy: tuple[int, ...] = ()) -> RunObservation:
@@ -165,7 +165,7 @@ WHOLE = kafka_view(
 
 
 def against(seen: RunObservation, node_id: int = 10, **options: bool) -> list[str]:
-    return list(objections(turn_of(node_id), seen, Options(**options), policy_with()))  # type: ignore[arg-type]
+    return list(objections(turn_of(node_id), seen, Options(**options), policy_with()))
 
 
 def test_nothing_speaks_against_a_node_of_a_cluster_that_is_well() -> None:

@@ -53,7 +53,7 @@ def incident(steps: int = len(WALK), **changed: object) -> Incident:
         reason=transitions[-1].reason,
         transitions=transitions,
     )
-    return replace(walked, **changed)  # type: ignore[arg-type]
+    return replace(walked, **changed)
 
 
 def told(of: Incident, thread: Thread) -> tuple[list[ThreadStep], Thread]:

@@ -254,7 +254,7 @@ SUDDEN = FillForecast(used_bytes=60 * GIB, short_rate=10 * GIB / HOUR)
 
 
 def planned(of: object, budget: Decimal | None = None) -> VolumePlan:
-    return plan([of], NOTHING_KNOWN, NOW, budget)  # type: ignore[list-item]
+    return plan([of], NOTHING_KNOWN, NOW, budget)
 
 
 def first_planned(of: object, budget: Decimal | None = None) -> VolumeDecision:

@@ -239,7 +239,7 @@ EARLY, LATE = datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=
     ],
 )  # fmt: skip
 def test_a_failed_check_needs_no_details(check: dict[str, Any], since: float | None) -> None:
-    found = _status({"InstanceId": "i-0a", "SystemStatus": check})  # type: ignore[typeddict-item]
+    found = _status({"InstanceId": "i-0a", "SystemStatus": check})
     assert found.impaired == ({} if since is None else {"system": since})
 
 

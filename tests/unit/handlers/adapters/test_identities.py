@@ -232,7 +232,7 @@ def test_a_token_in_china_goes_to_its_own_sts() -> None:
 
 def test_without_credentials_there_is_no_token() -> None:
     class Bare(boto3.Session):
-        def get_credentials(self) -> None:  # type: ignore[override]
+        def get_credentials(self) -> None:
             return None
 
     with pytest.raises(StillwaterError, match="give the function a role"):

@@ -191,7 +191,7 @@ def test_a_broker_that_reaches_no_controller_is_no_quorum_that_is_lost(cut_off: 
                 raise KafkaTimeoutError("no controller answers")
             return ask(request, broker)
 
-        client.ask = without_controllers  # type: ignore[method-assign]
+        client.ask = without_controllers
         view = KafkaAdmin(["a:1"]).read()
     assert not view.stale
     assert view.doubts == ()
@@ -219,7 +219,7 @@ def test_a_topic_made_between_two_calls_is_asked_for_by_name() -> None:
                 cluster.unaware.clear()
             return ask(request, broker)
 
-        client.ask = heard_of_meanwhile  # type: ignore[method-assign]
+        client.ask = heard_of_meanwhile
         view = KafkaAdmin(["a:1"]).read()
     assert view.doubts == ()
     assert {p.topic for p in view.partitions} == {"orders", "payments"}

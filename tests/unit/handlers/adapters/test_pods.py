@@ -321,7 +321,7 @@ class Exporters:
 
 def scraped(answers: dict[str, str], *pods: str) -> tuple[Exporters, object]:
     api = Exporters(answers)
-    return api, PodExporters(api, "kafka").scrape(pods)  # type: ignore[arg-type]
+    return api, PodExporters(api, "kafka").scrape(pods)
 
 
 def test_a_pod_is_asked_through_the_proxy_for_what_is_wanted_alone() -> None:
@@ -334,23 +334,23 @@ def test_a_pod_is_asked_through_the_proxy_for_what_is_wanted_alone() -> None:
 def test_each_node_tells_its_own() -> None:
     answers = {PROXY.format(10): BROKER, PROXY.format(11): BROKER.replace("state 3.0", "state 2.0")}
     _, found = scraped(answers, "orders-broker-a-10", "orders-broker-a-11")
-    states = {i: m.count(Metric.BROKER_STATE) for i, m in found.metrics.items()}  # type: ignore[attr-defined]
+    states = {i: m.count(Metric.BROKER_STATE) for i, m in found.metrics.items()}
     assert states == {10: 3, 11: 2}
 
 
 def test_one_that_does_not_answer_is_silent_and_the_others_still_tell() -> None:
     _, found = scraped({PROXY.format(10): BROKER}, "orders-broker-a-10", "orders-broker-a-11")
-    assert set(found.metrics) == {10}  # type: ignore[attr-defined]
-    assert "orders-broker-a-11" in found.silent[11]  # type: ignore[attr-defined]
+    assert set(found.metrics) == {10}
+    assert "orders-broker-a-11" in found.silent[11]
 
 
 def test_an_exporter_with_its_own_spelling_is_asked_for_everything() -> None:
     answers = {PROXY.format(10): 'kafka_server_KafkaServer_Value{name="BrokerState"} 3'}
     api, found = scraped(answers, "orders-broker-a-10")
     assert len(api.asked) == 2
-    assert found.metrics[10].count(Metric.BROKER_STATE) == 3  # type: ignore[attr-defined]
+    assert found.metrics[10].count(Metric.BROKER_STATE) == 3
 
 
 def test_an_exporter_that_tells_nothing_of_it_is_silent() -> None:
     _, found = scraped({PROXY.format(10): "jvm_threads 3"}, "orders-broker-a-10")
-    assert "allow list" in found.silent[10]  # type: ignore[attr-defined]
+    assert "allow list" in found.silent[10]

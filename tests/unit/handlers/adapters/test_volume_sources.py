@@ -91,14 +91,14 @@ class FakeApi:
 
 @pytest.fixture
 def claims() -> EksClaims:
-    return EksClaims(FakeApi(), "kafka", "orders")  # type: ignore[arg-type]
+    return EksClaims(FakeApi(), "kafka", "orders")
 
 
 def test_a_pool_whose_storage_strimzi_ignores_is_read_with_strimzis_sentence() -> None:
     def ignored(pool: str) -> tuple[str, str]:
         sentence = f"The desired storage in the KafkaNodePool resource kafka/{pool} is ignored."
         told = {"type": "Warning", "status": "True", "reason": "KafkaStorage", "message": sentence}
-        (found,) = EksClaims(FakeApi(told), "kafka", "orders").pools()  # type: ignore[arg-type]
+        (found,) = EksClaims(FakeApi(told), "kafka", "orders").pools()
         return found.ignored, sentence
 
     assert len(set(ignored("broker-a"))) == 1
@@ -125,7 +125,7 @@ def test_another_drivers_classes_are_none_of_ours(claims: EksClaims) -> None:
 
 def test_a_pool_is_changed_in_the_version_it_was_read_and_keeps_the_rest() -> None:
     api = FakeApi()
-    reader = EksClaims(api, "kafka", "orders")  # type: ignore[arg-type]
+    reader = EksClaims(api, "kafka", "orders")
     (pool,) = reader.pools()
     reader.ask(pool, {0: Gp3(150, Performance(6000, 250))})
     ((path, body, manager),) = api.applied
@@ -322,7 +322,7 @@ def test_a_service_is_asked_through_the_api_servers_proxy() -> None:
 
     address = parse_prometheus_address("https://thanos.metrics.svc:10902/query")
     assert isinstance(address, PrometheusService)
-    said = ThroughApiServer(Api(), address).get("/api/v1/query?query=up", 3)  # type: ignore[arg-type]
+    said = ThroughApiServer(Api(), address).get("/api/v1/query?query=up", 3)
     assert said == (
         "/api/v1/namespaces/metrics/services/https:thanos:10902/proxy/query/api/v1/query?query=up"
         " within 3"
@@ -334,7 +334,7 @@ def test_a_workspace_is_asked_under_its_regions_signature(monkeypatch: pytest.Mo
         "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d"
     )
     assert isinstance(address, PrometheusWorkspace)
-    assert isinstance(route(address, None), Signed)  # type: ignore[arg-type]
+    assert isinstance(route(address, None), Signed)
     way = Signed(address, boto3.Session("AKIDEXAMPLE", "secret", "token"))
     sent: dict[str, Any] = {}
 

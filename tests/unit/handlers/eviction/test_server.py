@@ -326,7 +326,7 @@ def test_what_is_renewed_is_trusted_first_and_shown_next() -> None:
     first = server.stored("tls.crt")
     later = NOW + VALID - RENEWED_BEFORE
     shown: list[str] = []
-    held._show = lambda _, issued: shown.append(issued.certificate.decode())  # type: ignore[method-assign]
+    held._show = lambda _, issued: shown.append(issued.certificate.decode())
     held.refresh(context, later)
     renewed = server.stored("tls.crt")
     assert renewed != first
