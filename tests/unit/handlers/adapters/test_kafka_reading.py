@@ -35,104 +35,41 @@ def reading(cluster: FakeKafka, about: set[int] | None = None) -> ClusterView:
         return KafkaAdmin(["a:1"], needed=MOVING_LEADERS).read(about)
 
 
-def hide_all(cluster: FakeKafka) -> None:
-    cluster.hidden = set(cluster.topics)
-
-
-def hide_one(cluster: FakeKafka) -> None:
-    cluster.hidden = {"payments"}
-
-
-def hide_one_from_brokers_before_4_1(cluster: FakeKafka) -> None:
-    cluster.hidden, cluster.too_old = {"payments"}, {"ListConfigResources"}
-
-
-def hide_one_from_brokers_before_3_8(cluster: FakeKafka) -> None:
-    hide_one(cluster)
-    cluster.too_old = {"ListConfigResources", "DescribeTopicPartitions"}
-
-
-def withhold(operation: int) -> Callable[[FakeKafka], None]:
-    def change(cluster: FakeKafka) -> None:
-        cluster.cluster = ALL - {operation}
-
-    return change
-
-
-def withhold_configs_of_a_topic(cluster: FakeKafka) -> None:
-    cluster.without_configs = {"payments"}
-
-
-def say_no_minimum(cluster: FakeKafka) -> None:
-    cluster.minimums["payments"] = ""
-
-
-def fail_a_directory(cluster: FakeKafka) -> None:
-    cluster.failed[2] = "/var/lib/kafka/data-1/kafka-log2"
-
-
-def freeze_a_broker(cluster: FakeKafka) -> None:
-    cluster.silent = {3}
-
-
-def describe_from_yesterday(cluster: FakeKafka) -> None:
-    cluster.unaware[1] = {"payments"}
-
-
-def list_from_yesterday(cluster: FakeKafka) -> None:
-    cluster.unaware[2] = {"payments"}
-
-
-def lag_behind_the_quorum(cluster: FakeKafka) -> None:
-    cluster.observers |= {1: NOW_MS - 8_000, 2: NOW_MS - 9_000}
-
-
-def be_unknown_to_the_quorum(cluster: FakeKafka) -> None:
-    cluster.observers.clear()
-
-
-def lose_a_log(cluster: FakeKafka) -> None:
-    cluster.lost_logs.add((2, "orders", 0))
-
-
-def keep_a_stray(cluster: FakeKafka) -> None:
-    cluster.strays.add((2, "gone", 0))
-
-
-def describe_with_an_error(cluster: FakeKafka) -> None:
-    cluster.topics["orders"][1].error = 56
-
-
-def drop_a_voter(cluster: FakeKafka) -> None:
-    cluster.settings["controller.quorum.voters"] = "10@a:1,11@b:1,12@c:1,13@d:1"
+def answers(**otherwise: Any) -> Callable[[FakeKafka], None]:
+    """Let Kafka's brokers answer so."""
+    return lambda cluster: vars(cluster).update(otherwise)
 
 
 HIDDEN = "grant the functions' user Describe on every topic"
-CASES = [
-    pytest.param(hide_all, HIDDEN, id="Describe on topics"),
-    pytest.param(hide_one, HIDDEN, id="one topic hidden"),
-    pytest.param(hide_one_from_brokers_before_4_1, HIDDEN, id="hidden, brokers before 4.1"),
-    pytest.param(hide_one_from_brokers_before_3_8, HIDDEN, id="hidden, brokers before 3.8"),
-    pytest.param(withhold(DESCRIBE), "user Describe on the cluster", id="Describe on the cluster"),
-    pytest.param(withhold(ALTER), "user Alter on the cluster", id="Alter on the cluster"),
-    pytest.param(
-        withhold(DESCRIBE_CONFIGS), "user DescribeConfigs on the cluster", id="brokers' settings"
-    ),
-    pytest.param(
-        withhold_configs_of_a_topic, "DescribeConfigs on topic payments", id="a topic's settings"
-    ),
-    pytest.param(say_no_minimum, "min.insync.replicas of topic payments", id="no minimum"),
-    pytest.param(fail_a_directory, "data-1/kafka-log2 (KafkaStorage)", id="a directory failed"),
-    pytest.param(freeze_a_broker, "Broker 3 did not answer DescribeLogDirs", id="a frozen broker"),
-    pytest.param(describe_from_yesterday, "UnknownTopicOrPartition", id="old metadata"),
-    pytest.param(list_from_yesterday, "the metadata of one of them lags", id="an old list"),
-    pytest.param(lag_behind_the_quorum, "metadata is 9 s behind the quorum's", id="metadata lag"),
-    pytest.param(be_unknown_to_the_quorum, "does not know how far", id="unknown metadata"),
-    pytest.param(lose_a_log, "has no log of it", id="a log less than the ISR says"),
-    pytest.param(keep_a_stray, "topic gone with an error", id="a log more than described"),
-    pytest.param(describe_with_an_error, "orders-1 with an error (KafkaStorage)", id="an error"),
-    pytest.param(drop_a_voter, "Controller 13 has a vote by configuration", id="a voter less"),
-]
+PAYMENTS = {"payments"}
+BEFORE_4_1, BEFORE_3_8 = {"ListConfigResources"}, {"ListConfigResources", "DescribeTopicPartitions"}
+VOTERS = {"controller.quorum.voters": "10@a:1,11@b:1,12@c:1,13@d:1"}
+CASES: dict[str, tuple[Callable[[FakeKafka], Any], str]] = {
+    "Describe on topics": (lambda c: c.hidden.update(c.topics), HIDDEN),
+    "one topic hidden": (answers(hidden=PAYMENTS), HIDDEN),
+    "hidden, brokers before 4.1": (answers(hidden=PAYMENTS, too_old=BEFORE_4_1), HIDDEN),
+    "hidden, brokers before 3.8": (answers(hidden=PAYMENTS, too_old=BEFORE_3_8), HIDDEN),
+    "Describe on the cluster": (answers(cluster=ALL - {DESCRIBE}), "user Describe on the cluster"),
+    "Alter on the cluster": (answers(cluster=ALL - {ALTER}), "user Alter on the cluster"),
+    "brokers' settings": (answers(cluster=ALL - {DESCRIBE_CONFIGS}),
+        "user DescribeConfigs on the cluster"),
+    "a topic's settings": (answers(without_configs=PAYMENTS), "DescribeConfigs on topic payments"),
+    "no minimum": (answers(minimums={"payments": ""}), "min.insync.replicas of topic payments"),
+    "a directory failed": (answers(failed={2: "/var/lib/kafka/data-1/kafka-log2"}),
+        "data-1/kafka-log2 (KafkaStorage)"),
+    "a frozen broker": (answers(silent={3}), "Broker 3 did not answer DescribeLogDirs"),
+    "old metadata": (answers(unaware={1: PAYMENTS}), "UnknownTopicOrPartition"),
+    "an old list": (answers(unaware={2: PAYMENTS}), "the metadata of one of them lags"),
+    "metadata lag": (lambda c: c.observers.update({1: NOW_MS - 8_000, 2: NOW_MS - 9_000}),
+        "metadata is 9 s behind the quorum's"),
+    "unknown metadata": (answers(observers={}), "does not know how far"),
+    "a log less than the ISR says": (answers(lost_logs={(2, "orders", 0)}), "has no log of it"),
+    "a log more than described": (answers(strays={(2, "gone", 0)}), "topic gone with an error"),
+    "an error": (lambda c: setattr(c.topics["orders"][1], "error", 56),
+        "orders-1 with an error (KafkaStorage)"),
+    "a voter less": (lambda c: c.settings.update(VOTERS),
+        "Controller 13 has a vote by configuration"),
+}  # fmt: skip
 
 
 def test_a_whole_reading_lets_go_brings_back_and_is_healthy() -> None:
@@ -145,7 +82,7 @@ def test_a_whole_reading_lets_go_brings_back_and_is_healthy() -> None:
         assert broker_verdict(2, view).healthy
 
 
-@every_case(("change", "said"), CASES)
+@every_case(("change", "said"), CASES.values(), ids=CASES)
 def test_a_reading_in_part_is_no_good_news(change: Callable[[FakeKafka], None], said: str) -> None:
     cluster = three_brokers()
     change(cluster)
@@ -158,7 +95,7 @@ def test_a_reading_in_part_is_no_good_news(change: Callable[[FakeKafka], None], 
     assert partitions_verdict(view).health is Health.UNKNOWN
 
 
-@every_case(("change", "said"), [c for c in CASES if "user " in c.values[1]])
+@every_case(("change", "said"), [c for c in CASES.values() if "user " in c[1]])
 def test_a_missing_right_is_said_first(change: Callable[[FakeKafka], None], said: str) -> None:
     cluster = three_brokers()
     change(cluster)
@@ -169,7 +106,7 @@ def test_a_missing_right_is_said_first(change: Callable[[FakeKafka], None], said
 
 def test_a_lasting_refusal_is_told_from_what_the_next_reading_may_mend() -> None:
     cluster = three_brokers()
-    list_from_yesterday(cluster)
+    cluster.unaware[2] = PAYMENTS
     assert not reading(cluster).withheld
 
 
@@ -228,7 +165,7 @@ def test_a_topic_made_between_two_calls_is_asked_for_by_name() -> None:
 def test_bad_news_is_told_though_the_reading_is_not_whole() -> None:
     cluster = three_brokers()
     cluster.topics["orders"][0] = FakePartition((1, 2, 3), (), -1)
-    hide_one(cluster)
+    cluster.hidden = PAYMENTS
     verdict = partitions_verdict(reading(cluster))
     assert verdict.health is Health.UNHEALTHY
     assert "orders-0" in verdict.reason
