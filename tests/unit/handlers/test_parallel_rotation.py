@@ -307,8 +307,7 @@ def test_a_lost_broker_of_another_zone_stops_the_run_and_who_waits(six: Station)
     assert "Called off, and kept: 10, 11." in run.reason
     assert six.incident("i-0a").called_off
     for id_ in ("i-0a", "i-1a"):
-        look(six, id_)
-        assert six.incident(id_).state is State.CANCELLED
+        assert look(six, id_).state is State.CANCELLED
     # Healed and resumed, it begins with both anew.
     six.cluster.kafka = healed(six)
     ask(six, "resume")
@@ -466,8 +465,7 @@ def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(six: Station
     first = six.incident("i-0a")
     # Written down, and the group not asked yet.
     six.ledger.put(replace(first, surge_to=3))
-    look(six, "i-1a")
-    assert six.incident("i-1a").surge_to == 4
+    assert look(six, "i-1a").surge_to == 4
 
 
 def test_who_would_not_be_back_in_time_together_goes_alone(six: Station) -> None:

@@ -50,10 +50,19 @@ def behind(station: Station, holds: int) -> None:
     station.cluster.kafka = replace(healthy_kafka(out=10), fenced=frozenset())
 
 
-def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured(station: Station) -> None:
+def emptied(station: Station) -> None:
+    """Have broker 10 come back with one of its 100 GiB."""
     left(station)
     behind(station, 1 * GIB)
-    run = turn(station)
+
+
+def refilled(station: Station) -> Run:
+    emptied(station)
+    return turn(station)
+
+
+def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured(station: Station) -> None:
+    run = refilled(station)
     assert station.cluster.throttled == Throttle(
         brokers=(10,),
         topics=("t",),
@@ -86,9 +95,7 @@ def test_who_held_next_to_nothing_is_not(station: Station) -> None:
 
 
 def test_it_is_taken_off_once_the_broker_is_in_every_isr(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
-    turn(station)
+    refilled(station)
     station.cluster.kafka = healthy_kafka()
     run = turn(station)
     assert (station.cluster.throttled, run.throttled) == (None, ())
@@ -97,9 +104,7 @@ def test_it_is_taken_off_once_the_broker_is_in_every_isr(station: Station) -> No
 
 
 def test_a_throttle_never_keeps_a_broker_out_until_its_deadline(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
-    turn(station)
+    refilled(station)
     station.now += current(station).options.deadline_seconds / 2
     station.cluster.held = {10: 30 * GIB}
     run = turn(station)
@@ -108,9 +113,7 @@ def test_a_throttle_never_keeps_a_broker_out_until_its_deadline(station: Station
 
 
 def test_what_was_copied_under_a_throttle_is_no_measurement(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
-    turn(station)
+    refilled(station)
     station.cluster.held = {10: 2 * GIB}
     turn(station)
     assert current(station).turn_of(10).copied_bytes == GIB
@@ -119,8 +122,7 @@ def test_what_was_copied_under_a_throttle_is_no_measurement(station: Station) ->
 
 
 def test_somebody_elses_reassignment_is_not_throttled_beside_its_own(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
+    emptied(station)
     view = station.cluster.read()
     station.cluster.kafka = replace(view, reassigning=("t-0",))
     turn(station)
@@ -128,8 +130,7 @@ def test_somebody_elses_reassignment_is_not_throttled_beside_its_own(station: St
 
 
 def test_a_run_goes_on_where_kafka_refuses_the_throttle(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
+    emptied(station)
     station.cluster.throttle_refused = "grant the functions' user AlterConfigs on the cluster."
     run = turn(station)
     assert run.state is RunState.RUNNING
@@ -139,8 +140,7 @@ def test_a_run_goes_on_where_kafka_refuses_the_throttle(station: Station) -> Non
 
 
 def test_a_throttle_of_somebody_elses_is_neither_changed_nor_taken_off(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
+    emptied(station)
     station.cluster.foreign_throttle = "topic t is marked already, which is not ours."
     run = turn(station)
     assert station.cluster.throttled is None
@@ -166,9 +166,7 @@ def another(run: Run) -> Run:
 
 @pytest.mark.parametrize("change", [stopped, forgotten, another])
 def test_the_sweep_takes_off_a_throttle_that_no_run_wants(station: Station, change: object) -> None:
-    left(station)
-    behind(station, 1 * GIB)
-    turn(station)
+    refilled(station)
     station.sweep()
     assert STRAYS_MESSAGE not in [body for body, _ in station.ticks.sent]
     assert callable(change)
@@ -185,9 +183,7 @@ def test_the_sweep_takes_off_a_throttle_that_no_run_wants(station: Station, chan
 
 
 def test_a_run_that_stops_takes_its_throttle_off_itself(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
-    turn(station)
+    refilled(station)
     run = current(station)
     late = replace(run.turn_of(10), since=station.now - run.options.deadline_seconds)
     station.runs.put(run.replace_turn(late))
@@ -204,18 +200,14 @@ def test_without_a_measured_pace_half_of_what_is_assumed_counts(station: Station
 
 
 def test_a_record_of_a_run_keeps_what_it_throttles(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
-    run = turn(station)
+    run = refilled(station)
     assert run_from_document(run_to_document(run), run.version) == run
     older = {k: v for k, v in run_to_document(run).items() if k != "throttled"}
     assert run_from_document(older, 1).throttled == ()
 
 
 def test_nothing_is_decided_on_a_reading_without_a_quorum(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
-    run = turn(station)
+    run = refilled(station)
     assert isinstance(run.turn_of(10), NodeTurn)
     assert run.turn_of(10).phase is Phase.LEAVING
     station.cluster.kafka = replace(station.cluster.read(), stale=True)
@@ -225,8 +217,7 @@ def test_nothing_is_decided_on_a_reading_without_a_quorum(station: Station) -> N
 
 
 def test_a_crash_before_kafka_leaves_a_document_of_the_topics(station: Station) -> None:
-    left(station)
-    behind(station, 1 * GIB)
+    emptied(station)
     fail(station.cluster, "throttle", Killed())
     with pytest.raises(Killed):
         turn(station)
@@ -264,6 +255,11 @@ def second_made_ready(station: Station) -> None:
     look(station, "i-0b")
 
 
+def second_at_its_turn(station: Station) -> None:
+    second_made_ready(station)
+    come_back(station, OLD)
+
+
 def desired(station: Station, zone: str) -> int:
     return station.cluster.groups[group_of(zone)].desired
 
@@ -298,13 +294,11 @@ def test_nothing_of_it_leaves_before_the_run_has_come_to_it(station: Station) ->
 
 
 def test_at_its_turn_it_goes_with_the_machine_that_waits(station: Station) -> None:
-    second_made_ready(station)
-    come_back(station, OLD)
+    second_at_its_turn(station)
     while current(station).turn_of(20).phase is Phase.WAITING:
         turn(station)
     assert current(station).turn_of(10).phase is Phase.DONE
-    look(station, "i-0b")
-    second = station.incident("i-0b")
+    second = look(station, "i-0b")
     assert not second.ahead
     assert second.replacement_node == "ip-i-new2.ec2.internal"
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")
@@ -315,8 +309,7 @@ def test_what_a_person_ends_gives_the_room_back(station: Station, word: str) -> 
     second_made_ready(station)
     ask(station, word)
     turn(station)
-    look(station, "i-0b")
-    assert station.incident("i-0b").state is State.CANCELLED
+    assert look(station, "i-0b").state is State.CANCELLED
     come_back(station, OLD)
     run = carry(station)
     assert run.state is (RunState.PAUSED if word == "pause" else RunState.ABORTED)
@@ -335,22 +328,19 @@ def test_a_machine_that_has_not_joined_is_given_back_too(station: Station, state
     turn(station)
     look(station, "i-0b")
     station.cluster.set_lifecycle("i-new2", "InService") if state == "Pending" else None
-    look(station, "i-0b")
-    assert station.incident("i-0b").state is State.CANCELLED
+    assert look(station, "i-0b").state is State.CANCELLED
     assert station.cluster.asked_to_terminate[-1] == ("i-new2", True)
     assert desired(station, ZONE_B) == 1
 
 
 def test_a_pause_between_two_nodes_gives_the_room_back(station: Station) -> None:
-    second_made_ready(station)
-    come_back(station, OLD)
+    second_at_its_turn(station)
     station.cluster.kafka = replace(healthy_kafka(), reassigning=("orders-1",))
     while current(station).open_turns:
         turn(station)
     ask(station, "pause")
     assert turn(station).state is RunState.PAUSED
-    look(station, "i-0b")
-    assert station.incident("i-0b").state is State.CANCELLED
+    assert look(station, "i-0b").state is State.CANCELLED
 
 
 def test_a_run_that_stops_gives_the_room_back_and_goes_on_without(station: Station) -> None:
@@ -358,8 +348,7 @@ def test_a_run_that_stops_gives_the_room_back_and_goes_on_without(station: Stati
     station.now += 2 * AN_HOUR
     run = turn(station)
     assert run.state is RunState.STOPPED
-    look(station, "i-0b")
-    assert station.incident("i-0b").state is State.CANCELLED
+    assert look(station, "i-0b").state is State.CANCELLED
     come_back(station, OLD)
     ask(station, "resume")
     run = carry(station)
@@ -371,8 +360,7 @@ def test_a_run_that_stops_gives_the_room_back_and_goes_on_without(station: Stati
 def test_a_run_that_died_keeps_no_machine_for_ever(station: Station) -> None:
     second_made_ready(station)
     station.now += AN_HOUR + 1
-    look(station, "i-0b")
-    second = station.incident("i-0b")
+    second = look(station, "i-0b")
     assert second.state is State.CANCELLED
     assert "Its run has not come to it within an hour." in second.reason
     assert station.cluster.asked_to_terminate[-1] == ("i-new2", True)
@@ -398,8 +386,7 @@ def test_its_own_room_does_not_keep_it_from_its_turn(station: Station) -> None:
 
 
 def test_what_aws_terminates_goes_without_the_run(station: Station) -> None:
-    second_made_ready(station)
-    come_back(station, OLD)
+    second_at_its_turn(station)
     station.cluster.terminate("i-0b")
     for hook in ("drain", "gate"):
         station.announce(hook_event(hook, instance_id="i-0b", zone=ZONE_B))
@@ -412,8 +399,7 @@ def test_what_aws_terminates_goes_without_the_run(station: Station) -> None:
 
 def test_what_aws_takes_before_its_turn_goes_with_kafkas_consent(station: Station) -> None:
     """AWS's own date comes before the run does: it is not waited for."""
-    second_made_ready(station)
-    come_back(station, OLD)
+    second_at_its_turn(station)
     due = station.now + POLICY.planned_margin_seconds / 2
     station.announce(health_event(said_at=station.now, due=due).replace(OLD, "i-0b"))
     look(station, "i-0b")
@@ -454,8 +440,7 @@ def test_nobody_looks_at_kafka_for_one_that_is_only_made_ready(station: Station)
 
 
 def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:
-    second_made_ready(station)
-    come_back(station, OLD)
+    second_at_its_turn(station)
     station.ledger.put(ask_release(station.incident("i-0b"), "ada", station.now))
     look(station, "i-0b")
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")

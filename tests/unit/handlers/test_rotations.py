@@ -13,7 +13,7 @@ from core.health.kafka import snapshot_from_dict
 from core.health.node import parse
 from core.incidents.joining import ignore
 from core.incidents.observation import NodeClaim
-from core.incidents.record import State
+from core.incidents.record import Incident, State
 from core.rotation.following import STUCK_SECONDS
 from core.rotation.plan import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
@@ -136,12 +136,13 @@ def test_a_broker_that_is_back_leads_one_partition_first_and_then_ever_more(
     assert {p.leader for p in station.cluster.read().partitions} == {10}
 
 
-def look(station: Station, id_: str = "i-0a") -> None:
+def look(station: Station, id_: str = "i-0a") -> Incident:
     """Let an incident's ticks come until it waits for something."""
     for _ in range(5):
         incident = station.incident(id_)
         station.now += 1
         station.loop.turn(tick_message(incident.id, incident.version), station.now)
+    return station.incident(id_)
 
 
 def test_a_pause_takes_effect_once_who_is_away_is_back(station: Station) -> None:

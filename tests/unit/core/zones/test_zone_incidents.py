@@ -87,6 +87,9 @@ def zones_of(incidents: Incidents, now: float) -> list[str | None]:
     return [freeze.zone for freeze in freezes_in_force(incidents, now)]
 
 
+FROZEN, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+
+
 @every_case("history", HISTORIES, ids=lambda h: h.name)
 def test_a_published_history_freezes_its_zone_and_thaws_it_at_last(history: History) -> None:
     incidents: Incidents = ()
@@ -141,45 +144,39 @@ def test_an_issue_that_nobody_bears_out_is_watched_and_a_person_called_once() ->
     ],
 )
 def test_an_issue_ends_by_its_event_whatever_the_text(end: str) -> None:
-    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
-    assert zones_of(frozen_, NOW) == ["us-east-1a"]
-    assert zones_of(heard(frozen_, end, NOW + 60), NOW + 60) == []
+    assert zones_of(FROZEN, NOW) == ["us-east-1a"]
+    assert zones_of(heard(FROZEN, end, NOW + 60), NOW + 60) == []
 
 
 def test_the_end_of_another_event_leaves_the_zone_frozen() -> None:
-    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
     other = issue("use1-az4 is well.", arn=f"{ARN}-other", statusCode="closed")
-    assert zones_of(heard(frozen_, other, NOW + 60), NOW + 60) == ["us-east-1a"]
+    assert zones_of(heard(FROZEN, other, NOW + 60), NOW + 60) == ["us-east-1a"]
 
 
 def test_an_issue_nobody_ends_thaws_by_its_age_and_asks_a_person() -> None:
     limit = LONGEST_SILENCE_SECONDS[HEALTH_ISSUE]
-    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
-    assert zones_of(frozen_, NOW + limit - 1) == ["us-east-1a"]
-    assert zones_of(frozen_, NOW + limit) == []
-    (over,), pages = judge(frozen_, sight(NOW + limit, "us-east-1a"))
+    assert zones_of(FROZEN, NOW + limit - 1) == ["us-east-1a"]
+    assert zones_of(FROZEN, NOW + limit) == []
+    (over,), pages = judge(FROZEN, sight(NOW + limit, "us-east-1a"))
     assert over.state is ZoneState.THAWED
     assert [page.key for page in pages] == ["zone_silent"]
     assert "zones freeze" in pages[0].reason
 
 
 def test_an_update_that_names_no_zone_keeps_the_freeze_from_ageing() -> None:
-    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
-    later = heard(frozen_, issue("We go on.", at="2026-11-21T08:00:00+00:00"), NOW + 22 * 3600)
+    later = heard(FROZEN, issue("We go on.", at="2026-11-21T08:00:00+00:00"), NOW + 22 * 3600)
     assert zones_of(later, NOW + 30 * 3600) == ["us-east-1a"]
 
 
 def test_an_event_that_calls_its_zone_well_thaws_it_though_the_issue_goes_on() -> None:
-    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
     at = "2026-11-20T11:00:00+00:00"
-    later = heard(frozen_, issue("use1-az4 has recovered; APIs are slow.", at=at), NOW + 3600)
+    later = heard(FROZEN, issue("use1-az4 has recovered; APIs are slow.", at=at), NOW + 3600)
     assert zones_of(later, NOW + 3600) == []
 
 
 def test_a_freeze_that_moves_to_another_zone_has_an_end_and_calls_again() -> None:
-    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
     moved = issue("use1-az4 has recovered. Now use1-az6 is impaired.", at=HOUR_LATER)
-    later, pages = judge(heard(frozen_, moved, NOW + 3600), sight(NOW + 3600, "us-east-1b"))
+    later, pages = judge(heard(FROZEN, moved, NOW + 3600), sight(NOW + 3600, "us-east-1b"))
     assert [(f.zone, f.until) for f in freezes_in_force(later, NOW + 3600)] == [
         ("us-east-1b", NOW + 3600 + LONGEST_SILENCE_SECONDS[HEALTH_ISSUE])
     ]
@@ -187,8 +184,7 @@ def test_a_freeze_that_moves_to_another_zone_has_an_end_and_calls_again() -> Non
 
 
 def test_an_event_that_names_another_zone_beside_its_frozen_one_calls_a_person() -> None:
-    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
-    other = heard(frozen_, issue("use1-az6 is impaired.", at=HOUR_LATER), NOW + 3600)
+    other = heard(FROZEN, issue("use1-az6 is impaired.", at=HOUR_LATER), NOW + 3600)
     after, pages = judge(other, sight(NOW + 3600, "us-east-1a", "us-east-1b"))
     assert zones_of(after, NOW + 3600) == ["us-east-1a"]
     assert [page.key for page in pages] == ["zone_second"]
@@ -282,8 +278,7 @@ def test_a_zone_in_which_the_cluster_has_nothing_is_not_its_business() -> None:
 
 
 def test_what_a_person_has_thawed_no_later_word_of_the_event_freezes_again() -> None:
-    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
-    thawed = thaw(frozen_, "use1-az4", NOW + 60, "ada", "our nodes are fine")
+    thawed = thaw(FROZEN, "use1-az4", NOW + 60, "ada", "our nodes are fine")
     again = heard(thawed, issue(TROUBLE, at="2026-11-20T11:00:00+00:00"), NOW + 3600)
     after, _ = judge(again, sight(NOW + 3600, "us-east-1a"))
     assert zones_of(after, NOW + 3600) == []
