@@ -203,16 +203,17 @@ def by_two_hands(world: World, node_id: int, hand: str) -> None:
 def _operator_rests(world: World, invocation: Invocation, incident: Incident) -> None:
     """Judge that no drain begins while a roll can be seen to be under way.
 
-    AWS's date overrides it, and so does an operator that gets nowhere, for what is announced.
+    A person overrides it, AWS's date, and for what is announced an operator that gets nowhere.
     """
-    seen = invocation.looked_at
+    seen, due = invocation.looked_at, incident.taken_at
+    if incident.release is not None:
+        return
     if seen is None:
         break_rule(world, "operator_unread", f"{incident.id} is drained, the operator unread.")
         return
-    due = incident.taken_at
     taken = due is not None and world.now >= due - HOLD_LIMIT
     roll, stalled = seen.roll, seen.stalled_since
-    if incident.release is not None or taken:
+    if taken:
         return
     planned = any(key.startswith(Kind.ROTATION) for key in incident.announcements)
     if stalled is not None and not planned:
