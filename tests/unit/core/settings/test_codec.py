@@ -15,6 +15,7 @@ from core.settings.prometheus import (
 )
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.volumes.sizing import Gp3, Performance, Policy
+from tests.changes import changed
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
 
@@ -37,17 +38,6 @@ def test_what_is_written_is_read_again(settings: Any) -> None:
     assert codec.read(type(settings), told) == settings
 
 
-def changed(path: str, value: object) -> dict[str, Any]:
-    """Return the document of VOLUMES with another value at a path."""
-    told: dict[str, Any] = codec.document(VOLUMES)
-    *above, last = path.split(".")
-    inside: Any = told
-    for name in above:
-        inside = inside[int(name) if name.isdigit() else name]
-    inside[last] = value
-    return told
-
-
 @every_case(
     ("path", "value", "said"),
     [
@@ -65,7 +55,7 @@ def changed(path: str, value: object) -> dict[str, Any]:
 )
 def test_a_wrong_value_is_one_clause_that_says_where(path: str, value: object, said: str) -> None:
     with pytest.raises(InvalidInput) as raised:
-        codec.read(VolumeSettings, changed(path, value))
+        codec.read(VolumeSettings, changed(codec.document(VOLUMES), {path: value}))
     (problem,) = raised.value.problems
     assert said in problem
 
