@@ -59,10 +59,7 @@ class Resizer:
     def __init__(self, api: Api, ec2: EC2Client, journal: Journal) -> None:
         self._api, self._ec2, self._journal = api, ec2, journal
         self._tasks = Tasks()
-        self._informer = Informer(api, "/api/v1/persistentvolumeclaims", self._on_claim)
-
-    def wait_synced(self) -> None:
-        self._informer.wait_synced(30)
+        self.informers = [Informer(api, "/api/v1/persistentvolumeclaims", self._on_claim)]
 
     def _on_claim(self, event: str, claim: Object) -> None:
         if event != "DELETED" and outstanding(claim):
@@ -204,10 +201,7 @@ class Attacher:
         self._api, self._journal = api, journal
         self._ebs = EbsCalls(ec2)
         self._tasks = Tasks()
-        self._informer = Informer(api, ATTACHMENTS, self._on_attachment)
-
-    def wait_synced(self) -> None:
-        self._informer.wait_synced(30)
+        self.informers = [Informer(api, ATTACHMENTS, self._on_attachment)]
 
     def _on_attachment(self, event: str, attachment: Object) -> None:
         if event != "DELETED" and attachment["spec"]["attacher"] == EBS_CSI_DRIVER:
@@ -310,9 +304,8 @@ def main() -> None:
     facts = Journal(place)
     provisioner, attacher = Provisioner(place, api, ec2, facts), Attacher(api, ec2, facts)
     resizer = Resizer(api, ec2, facts)
-    provisioner.wait_synced()
-    resizer.wait_synced()
-    attacher.wait_synced()
+    for informer in (*provisioner.informers, *resizer.informers, *attacher.informers):
+        informer.wait_synced(30)
     stopped.wait()
     # Informers are daemon threads that may sit in a read; every step taken is in EC2 or the API.
     logging.shutdown()

@@ -219,14 +219,10 @@ class Provisioner:
         self._place, self._api, self._ec2, self._journal = place, api, ec2, journal
         self._ebs = EbsCalls(ec2)
         self._tasks = Tasks()
-        self._informers = [
+        self.informers = [
             Informer(api, "/api/v1/persistentvolumeclaims", self._on_claim),
             Informer(api, VOLUMES, self._on_volume),
         ]
-
-    def wait_synced(self) -> None:
-        for informer in self._informers:
-            informer.wait_synced(30)
 
     def _on_claim(self, event: str, claim: Object) -> None:
         annotations = claim["metadata"].get("annotations") or {}

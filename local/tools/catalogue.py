@@ -20,6 +20,7 @@ MODULES = Path(__file__).resolve().parent
 PLAIN = "-s -w"
 # Nothing inlined: 0.78 of the compiler's time (etcd from nothing), for what runs seldom or waits.
 QUICKLY = "all=-l -dwarf=false"
+WAITING = "node-termination-handler aws-load-balancer-controller helm aws-iam-authenticator pulumi"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,6 @@ class Tool:
     charts: tuple[tuple[str, str], ...] = ()
     # What the module lets a build leave out.
     build_tags: tuple[str, ...] = ()
-    compile_flags: str = ""
 
     @property
     def folder(self) -> Path:
@@ -70,6 +70,10 @@ class Tool:
         """Return the linker's flags, which also tell the programs their own version."""
         minor = self.version.split(".")[1]
         return f"{PLAIN} {self.link_flags.format(version=self.version, minor=minor)}".strip()
+
+    @property
+    def compile_flags(self) -> str:
+        return QUICKLY if self.name in WAITING.split() else ""
 
     @property
     def key(self) -> str:
@@ -115,7 +119,6 @@ TOOLS = (
             ),
         ),
         charts=(("aws-node-termination-handler", "config/helm/aws-node-termination-handler"),),
-        compile_flags=QUICKLY,
     ),
     Tool(
         "aws-load-balancer-controller",
@@ -128,14 +131,8 @@ TOOLS = (
             ),
         ),
         charts=(("aws-load-balancer-controller", "helm/aws-load-balancer-controller"),),
-        compile_flags=QUICKLY,
     ),
-    Tool(
-        "helm",
-        "helm.sh/helm/v3",
-        (Binary("helm", "helm.sh/helm/v3/cmd/helm", 50),),
-        compile_flags=QUICKLY,
-    ),
+    Tool("helm", "helm.sh/helm/v3", (Binary("helm", "helm.sh/helm/v3/cmd/helm", 50),)),
     Tool(
         "aws-iam-authenticator",
         "sigs.k8s.io/aws-iam-authenticator",
@@ -146,7 +143,6 @@ TOOLS = (
                 50,
             ),
         ),
-        compile_flags=QUICKLY,
     ),
     Tool(
         "pulumi",
@@ -154,7 +150,6 @@ TOOLS = (
         (Binary("pulumi", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi", 150),),
         # The Automation API refuses an engine that does not know its version.
         link_flags="-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
-        compile_flags=QUICKLY,
     ),
     Tool(
         "kubernetes",

@@ -390,8 +390,8 @@ def amounts_of(column: pa.Array) -> Amounts:
     if pa.types.is_null(kind):
         return nothing(len(column))
     # As doubles 0.1 of single floats would be 0.10000000149: their digits count.
-    written = column if _is_text(kind) else column.cast(pa.string())
-    coded = written if pa.types.is_dictionary(kind) else written.dictionary_encode()
+    is_coded = pa.types.is_dictionary(kind)
+    coded = column if is_coded else column.cast(pa.string()).dictionary_encode()
     distinct = _of_decimals(decimal_read(each) for each in coded.dictionary.to_pylist())
     if not len(distinct):
         return nothing(len(column))
@@ -411,10 +411,6 @@ def decimal_read(written: str | None) -> Decimal | None:
         if abs(value) >= LARGEST:
             return None
         return value.quantize(Decimal(1).scaleb(-PLACES), ROUND_HALF_UP)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
 
 
 def _of_decimals(values: Iterable[Decimal | None]) -> Amounts:

@@ -213,7 +213,12 @@ def _of_parquet(piece: Piece, wanted: Collection[str]) -> Iterator[tuple[int, di
         for batch in file.iter_batches(
             LINES_AT_ONCE, [piece.row_group], list(there.values()), use_threads=False
         ):
-            yield batch.num_rows, {name: batch[place] for name, place in there.items()}
+            yield batch.num_rows, {name: _plain(batch[place]) for name, place in there.items()}
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column of which Arrow can take lines: of views of text, as Polars has, it cannot."""
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 def _numbered(piece: Piece, names: Sequence[str]) -> list[str]:

@@ -432,10 +432,9 @@ def _known_volume(row: Found, facts: Facts) -> Known:
     if row.days < LAST_DAYS and pool is not None and row.kind == "gp3" and pool.volumes:
         one = pool.volumes[0]
         return Known(Gp3(one.size_gib, Performance(one.iops, one.throughput_mib_per_s)), SPEC, pool)
+    iops, throughput = round(row.billed_iops or 0), 0
     if row.kind == "gp3":
         iops, throughput = performance(row.billed_iops, row.billed_gib_per_s)
-    else:
-        iops, throughput = round(row.billed_iops or 0), 0
     return Known(Gp3(round(row.size_gib or 0), Performance(iops, throughput)), BILL, pool)
 
 

@@ -104,10 +104,13 @@ def test_a_column_that_one_file_lacks_or_has_of_no_kind_is_empty_there(tmp_path:
     assert {row.unit: row.charges for row in bills.usage(folder)} == {"Hrs": 1, None: 2}
 
 
-def test_money_in_views_of_text_is_read(tmp_path: Path) -> None:
-    lines = [{COST: "2"}, {COST: "1"}]
+def test_money_in_views_of_text_is_read_and_quarantined(tmp_path: Path) -> None:
+    lines = [{COST: "2"}, {COST: "1"}, {COST: "much"}]
     path = bills.cur_file(tmp_path / "bill.parquet", lines, kinds={COST: pa.string_view()})
-    assert [row.billed_cost for row in bills.usage_rows(bills.opened(path))] == [3]
+    delivery = bills.opened(path)
+    assert [row.billed_cost for row in bills.usage_rows(delivery) if row.billed_cost] == [3]
+    (unread,) = delivery.unread_lines
+    assert unread.reason == f"{COST} 'much' is not a number"
 
 
 def test_texts_come_as_numbers_where_their_file_numbers_them(tmp_path: Path) -> None:
