@@ -229,14 +229,16 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
         return drained or lost.decide_found(incident, seen, policy)
     terminating = incident.kind is Kind.ASG_TERMINATE and incident.release is None
     settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
-    return _decide_unasked_termination(incident, seen) if terminating and settled else None
+    return _decide_unasked_termination(incident, seen, policy) if terminating and settled else None
 
 
-def _decide_unasked_termination(incident: Incident, seen: Observation) -> Decision | None:
+def _decide_unasked_termination(
+    incident: Incident, seen: Observation, policy: Policy
+) -> Decision | None:
     """Recognise a termination that its group knows nothing of, or whose group is gone."""
     if seen.lifecycle_state == "InService":
         reason = f"The group has instance {incident.instance_id} in service: it is not leaving."
-        return go(State.CANCELLED, reason, DropLease())
+        return planned.call_off(incident, seen, policy, reason)
     abandoned = incident.group is not None and seen.group is None
     if abandoned and seen.ec2_state not in ENDING:
         reason = (
@@ -256,7 +258,7 @@ def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) ->
         if incident.is_hooked:
             reason = f"{said}: instance {incident.instance_id} stays until a person releases it."
             return retain(incident, "ignored", reason)
-        return go(State.CANCELLED, f"{said}.", DropLease())
+        return planned.call_off(incident, seen, policy, f"{said}.")
     # A retained instance stands in no hook any more, whatever was announced of it once.
     asked = None if asked_for(incident, policy) else incident.release
     if asked is not None and seen.lifecycle_state in {"InService", RETAINED}:

@@ -165,7 +165,7 @@ def _unanswered_text(code: str | None, incident: Incident) -> str:
 def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     code = incident.event_type or "a scheduled change"
     if incident.called_off:
-        return _called_off(incident, seen, policy)
+        return call_off(incident, seen, policy)
     answer = answer_to(incident.event_type)
     if answer is ChangeResponse.TELL:
         reason = _unanswered_text(incident.event_type, incident)
@@ -189,7 +189,7 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 def decide_asked(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Begin with an instance that a run has come to, or a machine that is sick and not dead."""
     if incident.called_off:
-        return _called_off(incident, seen, policy)
+        return call_off(incident, seen, policy)
     sick = f"is sick ({incident.event_type})"
     why = sick if incident.kind is Kind.SICK_NODE else "is to be replaced"
     return _begin(incident, seen, policy, f"Instance {incident.instance_id} {why}")
@@ -263,9 +263,9 @@ def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | N
 def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Say what keeps planned work from going on in `replacing` or `holding`; None: nothing."""
     if incident.called_off or given_up(incident, seen):
-        return _called_off(incident, seen, policy)
+        return call_off(incident, seen, policy)
     if incident.ahead and seen.now - incident.opened_at > AHEAD_SECONDS:
-        return _called_off(incident, seen, policy, "Its run has not come to it within an hour.")
+        return call_off(incident, seen, policy, "Its run has not come to it within an hour.")
     mine: tuple[Action, ...] = (DropLease(),) if seen.lease_holder == incident.id else ()
     kept = _kept_back(incident, seen, policy)
     if kept:
@@ -371,13 +371,14 @@ def _awaits_its_turn(incident: Incident, seen: Observation, policy: Policy) -> b
     return incident.ahead and not hurried
 
 
-def _called_off(
+def call_off(
     incident: Incident, seen: Observation, policy: Policy, why: str | None = None
 ) -> Decision:
     """End what is no longer wanted; what it asked its group for is given back (replacement)."""
     code = incident.event_type or "the scheduled change"
     reason = why or _CALLED_OFF.get(incident.kind) or f"AWS called {code} off."
-    since = max(incident.entered_at, incident.scheduled_said_at or 0.0)
+    said_at = incident.notes[-1].at if incident.notes else 0.0
+    since = max(incident.entered_at, incident.scheduled_said_at or 0.0, said_at)
     if is_unneeded(incident, seen):
         if is_unsettled(seen) and seen.now - since < LATE_REPLACEMENT_SECONDS:
             waits = f"{reason} The room for its replacement is given back once that is settled."

@@ -1,7 +1,5 @@
 """The calls of the adapters for EKS on a twin's API server, as its administrator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus

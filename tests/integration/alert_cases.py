@@ -4,8 +4,6 @@ Series carry the names that node pools really give: pods, claims and pod sets co
 core.ground.naming.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Bare Kafka nodes, without a twin around them: started, killed, paused, emptied, looked at."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -5,8 +5,6 @@ the VPC and the EKS cluster; `cluster` adds everything else, with Kafka's nodes 
 Tests leave nothing behind that another could stumble over, and take whatever order they come in.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

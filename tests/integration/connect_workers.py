@@ -3,8 +3,6 @@
 Their own, since a Kafka that is frozen is of no use to anybody else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal

@@ -4,8 +4,6 @@ A twin's journal holds every verdict of its IAM. Whoever is refused a call that 
 further, and most of our programs try again later, so that without this nobody would notice.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

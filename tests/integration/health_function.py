@@ -1,7 +1,5 @@
 """λ health as a caller meets it on the shared cluster, and told of workers its spec has not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager

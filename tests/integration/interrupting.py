@@ -1,7 +1,5 @@
 """Runs of the engine that get a Ctrl-C in the middle, as a person's or a build's would."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ What lives by itself is left out or named by what stays: machines by their group
 who made them. Everything else is compared whole: labels, annotations, settings.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Kafka's own tool, as an outsider would try it: reads the brokers' configuration."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from collections.abc import Sequence

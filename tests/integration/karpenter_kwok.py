@@ -6,8 +6,6 @@ the pods anew that Strimzi's pod sets would. The definitions are the AWS provide
 NodePools what infra/ renders, on an instance type of the same name and zones.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import json

@@ -4,8 +4,6 @@ A resource is ours by its tags, by its name, or by who last wrote it. Whatever a
 made on the same twin is none of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

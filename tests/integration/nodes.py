@@ -1,7 +1,5 @@
 """Nodes, pods and volumes that a test makes for itself on a running twin, and takes away again."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Files that keep who reads them waiting, as a disk or a store of secrets does that hangs."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Functions of the shared cluster that are told otherwise than their stack told them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Over the journals that the twins of a run left in out/integration; it says somet
 of the tests. Exit code 1: a right is held that no test needs and no reason stands for.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import defaultdict

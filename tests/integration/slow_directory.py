@@ -5,8 +5,6 @@ recovery thread waits for it as for a disk that does not answer, and reads the r
 end. So a recovery lasts as long as is wanted, whatever the machine, and needs no data.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.integration.pipes import answer, hang

@@ -4,8 +4,6 @@ The twin has neither, so promtool writes the blocks: two days of room by the hou
 both by the minute. Nothing has to be waited for, and Prometheus reads them as it reads its own.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

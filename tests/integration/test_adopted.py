@@ -1,7 +1,5 @@
 """A cluster that exists, through the real engine: watched, gated, acted on, and left again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

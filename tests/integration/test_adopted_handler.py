@@ -3,8 +3,6 @@
 Their cluster has no Kafka that could consent, so the test sends what λ tick sends once it has.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from base64 import b64encode

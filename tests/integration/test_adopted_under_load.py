@@ -3,8 +3,6 @@
 No termination handler is there: the functions drain by themselves, through the eviction API.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator

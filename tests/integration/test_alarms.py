@@ -1,7 +1,5 @@
 """Alarms and dashboards as they are provisioned: each watches something that is really there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

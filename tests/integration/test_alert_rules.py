@@ -5,8 +5,6 @@ No twin: a rule needs series, and promtool makes them.
 The cases of tests/integration/alert_cases.py, one per alert.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

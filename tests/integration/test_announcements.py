@@ -1,7 +1,5 @@
 """Announcements through the deployed rules: EventBridge, queue, λ interruption, the ledger."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

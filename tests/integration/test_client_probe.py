@@ -1,7 +1,5 @@
 """The probe against real Kafka: good attempts with every broker, and what a killed one costs."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

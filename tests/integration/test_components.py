@@ -1,7 +1,5 @@
 """The components for programs in any language, through the real engine, from a Python program."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

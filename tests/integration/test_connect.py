@@ -1,7 +1,5 @@
 """Connect workers, topics, racks and metrics on the provisioned cluster: real processes, probed."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

@@ -4,8 +4,6 @@ One walk through the states, since each costs a worker its own 10 s; a test per 
 was seen in it.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor

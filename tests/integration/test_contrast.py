@@ -4,8 +4,6 @@ Contrast is WCAG's AA, measured in a real browser (tests.contrast); the desk's a
 held where they are served (tests/integration/aws/test_desk.py, tests/integration/test_site.py).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every query of every dashboard, in front of Prometheus's own parser and on real series."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Departures nobody terminates by hand: a shift of a zone, a retirement, a machine that dies."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

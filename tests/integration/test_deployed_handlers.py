@@ -1,7 +1,5 @@
 """The functions as they are deployed: what becomes of messages nobody can use, and who they are."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

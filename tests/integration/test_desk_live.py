@@ -1,7 +1,5 @@
 """The desk in a real browser while a broker's node really goes, from the announcement to calm."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Every sabotage is undone before the next begins, and the doctor itself says when it is.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A whole environment: a second run changes nothing, growth only adds, and nothing outlives it."""
 
-from __future__ import annotations
-
 import copy
 import io
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A cluster in a VPC that somebody else owns: it is used, and left as it was."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Most rows run here on a World: the deployed entry points on the twin's AWS, betw
 fault. After each the cluster is whole, and nothing has happened that must never happen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Rows of the fault matrix on the shared cluster: real nodes, pods, brokers and NTH."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Brokers come and go under load: a stand-in for Cruise Control moves replicas, none is lost."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from functools import partial

@@ -3,8 +3,6 @@
 The nodes are its own: without its quorum, the shared cluster would be of no use to other tests.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """λ health and `stillwater health` on the shared cluster: whole, and with a broker frozen."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -5,8 +5,6 @@ where the shared cluster is brought up and taken down for long tests (conftest.p
 test_environment.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

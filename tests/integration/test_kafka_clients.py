@@ -1,7 +1,5 @@
 """Who may speak to the twin's Kafka: nobody without a name, everybody else by their ACLs."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -4,8 +4,6 @@ One combined node. Its listeners ask as Strimzi's do: certificates on the ports 
 the first for clients, passwords on the second, and one that offers only another mechanism.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import datetime as dt

@@ -5,8 +5,6 @@ Its listeners ask for certificates, put together from what Secrets hold.
 It needs no twin, and a node of its own: empty volumes, a first start, an end.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 from collections.abc import Iterator

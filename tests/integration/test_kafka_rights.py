@@ -8,8 +8,6 @@ Three combined nodes with an authorizer: `root` may do all, `functions` what it 
 SASL in the clear: authentication is another test's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

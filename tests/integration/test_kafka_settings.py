@@ -1,7 +1,5 @@
 """Kafka's own classes define the settings that `check` judges by the file of definitions."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

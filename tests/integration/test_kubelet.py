@@ -5,8 +5,6 @@ The kubelet's own end and return are in test_kubelet_restart.py.
 Makes a role for the pods of a service account, as an association gives it, and takes it away.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

@@ -3,8 +3,6 @@
 It takes every pod of its twin along, Kafka's too, so this test has a twin of its own.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

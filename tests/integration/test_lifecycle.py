@@ -1,7 +1,5 @@
 """Whatever ends a demo, and whenever: no process, no port and no directory of its twin is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The two ways to a pod of the twin: the API server's by the egress proxy, clients' by the NLB."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

@@ -6,8 +6,6 @@ on the PATH, and `aws` as botocore has it (tests.aws_command). What a page has o
 description is merged into it; what a twin needs besides is in `FOR_A_TWIN`.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -4,8 +4,6 @@ The nodes are bare processes of their own: what is done to them here would end a
 tables are printed.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from dataclasses import replace

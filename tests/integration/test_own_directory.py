@@ -1,7 +1,5 @@
 """A directory that `stillwater init` wrote is one the engine runs, without a checkout."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A preflight of the twin's account: what its AWS serves is asked, and sabotage is found."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

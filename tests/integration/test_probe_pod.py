@@ -1,7 +1,5 @@
 """`probe` in a description: a pod that Kafka lets in as a user of its own, and what it counts."""
 
-from __future__ import annotations
-
 import copy
 import urllib.request
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """Kafka's pods are probed by the strict rules, by an agent that costs next to nothing; metrics are
 reached through the API server, by those who may, and at the port they may."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

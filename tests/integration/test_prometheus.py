@@ -4,8 +4,6 @@ The queries, its evaluation, its answers and its refusals are the real ones; the
 plain one. test_prometheus_service.py goes the way through the API server.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

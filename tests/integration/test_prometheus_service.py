@@ -7,8 +7,6 @@ into its storage beforehand.
 A real Prometheus as a pod of the shared cluster, behind a Service that functions may ask.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Small programs through the real engine, the language host and the AWS provider, on the twin."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

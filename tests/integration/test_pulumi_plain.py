@@ -1,7 +1,5 @@
 """Plain `pulumi`, as a person types it in the twin's environment, without the Automation API."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Mapping

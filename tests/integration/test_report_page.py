@@ -1,7 +1,5 @@
 """The report's page in a real browser: on a desk, in the dark, on a phone, on paper."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

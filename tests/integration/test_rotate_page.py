@@ -1,7 +1,5 @@
 """The pages of a rotation of a hundred brokers, and of a fleet, open in a real browser."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

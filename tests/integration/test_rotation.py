@@ -1,7 +1,5 @@
 """Nodes of the shared cluster are terminated as the demo does it, one and two at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A broker of the shared cluster gets a new root volume in place, under load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Nothing is rotated: groups, templates and a node's version are changed for a moment and put back.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import uuid

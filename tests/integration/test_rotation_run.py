@@ -1,7 +1,5 @@
 """A rotation run on the shared cluster: under load, paused and resumed, its driver killed."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """The site that `make site` builds, served as it would be published, in a real browser."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import http.server

@@ -1,7 +1,5 @@
 """Slack's own client against the twin's Slack, and the page of what was told."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

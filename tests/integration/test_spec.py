@@ -1,7 +1,5 @@
 """The specification of incidents, lease and hooks, checked by Alloy where it is at hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is told of a real rotation: NTH's report, the Slack thread, the line in the archive."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

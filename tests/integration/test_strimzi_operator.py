@@ -1,7 +1,5 @@
 """The twin's Strimzi stand-in on a real API server; a test's patch plays the kubelet."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The twin's Strimzi rolls a real Kafka: by which causes, in which order, and what it says."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping

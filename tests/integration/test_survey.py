@@ -3,8 +3,6 @@
 Nodes are objects without machines, which a survey cannot tell from others.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A survey's page opens in a real browser, in light and in dark, on a desk and on a phone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The demo's page opens in a real browser, in light and in dark, and says what happened."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

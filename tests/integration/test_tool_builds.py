@@ -1,7 +1,5 @@
 """Building the twin's tools: whatever ends the builder, no compiler stays behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

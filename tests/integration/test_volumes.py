@@ -1,7 +1,5 @@
 """Volumes on the twin: grown under a running broker, raised and lowered, or refused by name."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Three combined nodes of one KafkaNodePool, an Auto Scaling group per zone, a loa
 targets follow the pods, certificates for everybody, and a shop's pods on the same machines.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading

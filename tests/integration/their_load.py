@@ -1,7 +1,5 @@
 """The demo's load on a Kafka that is not the demo's: `their_load NAMESPACE KAFKA BOOTSTRAP DIR`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -6,8 +6,6 @@ minute, which a meter tells CloudWatch as EBS does. Time is passed in where hour
 own limits see the real clock.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Waits for what comes by itself, and says what was awaited when it does not come."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Short ways to what tests build on the twin's AWS, each of which is taken away again."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The shared twin's AWS, as one test sees it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

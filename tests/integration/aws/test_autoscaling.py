@@ -1,7 +1,5 @@
 """The terminate lifecycle of an Auto Scaling group, as handlers and NTH meet it."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The desk in a real browser, over the twin's ledger, while a broker is out and others wait."""
 
-from __future__ import annotations
-
 import base64
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What EventBridge says in the twin, and that a broken target is nobody else's trouble."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

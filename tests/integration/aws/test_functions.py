@@ -1,7 +1,5 @@
 """Functions run from their zips as on Lambda: state, limits, errors, roles, queues."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

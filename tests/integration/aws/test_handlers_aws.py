@@ -1,7 +1,5 @@
 """The handlers' AWS adapters on the twin's AWS: hooks that wait and end, writes that race."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Who a key belongs to, and what an EKS cluster says."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Target health of the twin's load balancers, by real connections on the group's own schedule."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

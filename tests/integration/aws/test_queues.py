@@ -1,7 +1,5 @@
 """Conditional writes and queues keep AWS's promises under many hands; mappings poll."""
 
-from __future__ import annotations
-
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """How the twin's AWS ends. It takes all its state along, so this test has a server of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import sys

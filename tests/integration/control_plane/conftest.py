@@ -1,7 +1,5 @@
 """The shared twin's Kubernetes, and who is who in it: its cluster is the one foundation made."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

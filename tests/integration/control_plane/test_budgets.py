@@ -1,7 +1,5 @@
 """The two disruption budgets on a real disruption controller: what a label opens, and for whom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import cast
 

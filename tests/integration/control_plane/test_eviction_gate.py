@@ -4,8 +4,6 @@ Pods and webhook are real, on the shared twin; AWS, Kafka and the ledger are the
 so that a test says what they show.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import socket

@@ -5,8 +5,6 @@ their kubelets would. One stage for all tests: each leaves three brokers that ru
 on a NodePool is true of the next node that is launched there, so a test has two nodes of one pool.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Iterator

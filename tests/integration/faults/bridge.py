@@ -6,8 +6,6 @@ to the same transitions here, or one of the two worlds is not the one we ship in
 serves: the explorer sweeps every four minutes, and a hook that runs out there is beaten for here.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ An effect is a call of an adapter that changes something. Between two effects a 
 killed there, it leaves what it left when it was killed after the first of the two.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

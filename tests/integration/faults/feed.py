@@ -1,7 +1,5 @@
 """A queue that feeds a function, on the clock of the case: real messages, receipts and redrives."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

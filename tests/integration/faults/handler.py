@@ -1,7 +1,5 @@
 """Faults of the drain itself: NTH that dies, budgets that refuse, groups that launch nothing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

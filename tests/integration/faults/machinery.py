@@ -4,8 +4,6 @@ Instances, groups, hooks and volumes are the twin's AWS; when a node is there, a
 broker is in sync follows from the clock passed in, so the same case takes the same steps each time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

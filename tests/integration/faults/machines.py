@@ -1,7 +1,5 @@
 """Faults of machines: several at once, warnings of two minutes, ends without any warning."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

@@ -4,8 +4,6 @@
 page to the rows.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.integration.faults import bridge, crashes, handler, machines, messages, outages

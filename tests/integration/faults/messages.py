@@ -1,7 +1,5 @@
 """Faults of messages: twice, in another order, late, never, or not what they should be."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import count

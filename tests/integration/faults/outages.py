@@ -1,7 +1,5 @@
 """Faults of what the functions call: AWS, Kubernetes, Kafka, the node termination handler."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

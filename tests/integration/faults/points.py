@@ -5,8 +5,6 @@ or the other is the same event. A point is a function, the state its incident is
 its place in the invocation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.integration.faults.taps import Call

@@ -4,8 +4,6 @@ Rows whose test runs on the shared cluster with real nodes, pods and brokers nam
 on a World (tests/integration/faults/world.py). docs/reference/faults.md shows the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

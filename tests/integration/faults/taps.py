@@ -1,7 +1,5 @@
 """Taps on the handlers' adapters: every call of a λ can be seen, refused, cut off or overtaken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -20,8 +20,6 @@ What must hold at any moment of a case, whatever goes wrong; every breach is wri
 - no instance ends under a broker, unless the case itself ends it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

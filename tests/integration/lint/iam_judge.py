@@ -4,8 +4,6 @@ Its packages are made once per machine in the per-user cache. It is asked in tes
 shipped (AGPL). A machine without Node, or from which npm reaches no registry, has no judge.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ requirements, in the per-user cache; all it takes is Python and pip. kube-score 
 local.tools.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The one file of reasons for findings that stay."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path

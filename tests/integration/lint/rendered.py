@@ -4,8 +4,6 @@ Charts come with the Go modules of local/tools and are rendered by real helm wit
 program gives them.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess

@@ -4,8 +4,6 @@ Pulumi's AWS provider is Terraform's, bridged: `aws:sqs/queue:Queue` is aws_sqs_
 snake_case, and a block that may stand once is an object in place of a list of one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -5,8 +5,6 @@ plan; Kubernetes objects, those of charts included, as the files an administrato
 Several shapes of cluster are looked at as one, so that a reason is used by whichever needs it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

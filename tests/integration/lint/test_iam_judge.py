@@ -1,7 +1,5 @@
 """The twin's IAM beside an independent judge of policies, over our rights and AWS's rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

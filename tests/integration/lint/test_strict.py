@@ -6,8 +6,6 @@ balancer controller's come with their charts, the others from the folder that ST
 or that lies beside this repository.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 import time

@@ -1,7 +1,5 @@
 """One Spark session for every test that needs one, since its JVM takes seconds; and a bucket."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

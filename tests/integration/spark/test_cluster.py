@@ -1,7 +1,5 @@
 """The very code that EMR is given, on a cluster of processes, says what local[*] says."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A bill added up by Spark and by this process, tables in Iceberg and in Parquet: all the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the schedule starts every morning: every table of the months that are not final."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ EMR itself is moto's, which runs nothing: what its request asks for is done by t
 in this process, on copies of what stands in moto's S3, which Spark here cannot reach.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime

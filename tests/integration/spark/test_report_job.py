@@ -3,8 +3,6 @@
 Every dollar is there once, to the last digit: of the twin's bill, of a month's, of any bill.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

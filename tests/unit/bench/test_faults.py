@@ -1,7 +1,5 @@
 """Chaos can be had again, and leaves no fault out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

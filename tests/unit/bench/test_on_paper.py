@@ -1,7 +1,5 @@
 """What a larger bill would take is reckoned from two that were measured, and from nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.on_paper import Fleet, MeasuredBill, estimate, measured_of

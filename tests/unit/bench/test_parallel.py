@@ -1,7 +1,5 @@
 """Where the parallel bench puts partitions makes each zone a party; what a plan says of a run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

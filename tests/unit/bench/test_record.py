@@ -1,7 +1,5 @@
 """A bench's figures stand beside those kept in git, and replace them only where asked for."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What bench.resync makes of what it measured, and that its slow disk is as slow as it says."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

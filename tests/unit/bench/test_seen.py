@@ -1,7 +1,5 @@
 """What is read from the clients' samples: how long too few were in sync, and what moves hide."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.fleet.seen import (

@@ -1,7 +1,5 @@
 """The project's pages as the tests read them: headings, links, code blocks and code spans."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The changelog: short releases, short lines, and no heading that a reader does not know."""
 
-from __future__ import annotations
-
 import re
 
 from tests.unit.docs import markdown

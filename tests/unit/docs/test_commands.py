@@ -1,7 +1,5 @@
 """What the pages tell the reader to type, set or read exists, AWS's own commands too."""
 
-from __future__ import annotations
-
 import functools
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Links of the pages lead somewhere, and whoever is paged finds the page's key in a runbook."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterator, Sequence

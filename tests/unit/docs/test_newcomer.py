@@ -5,8 +5,6 @@ that needs an account is typed too: it ends in a sentence that says what is miss
 with an account is typed by tests/integration/test_newcomer_road.py.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Samples on pages: a survey, announcements, specs, figures and faults."""
 
-from __future__ import annotations
-
 import functools
 import io
 import json

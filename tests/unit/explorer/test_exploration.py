@@ -1,7 +1,5 @@
 """The shipped functions, explored within bounds: every single fault, and walks from fixed seeds."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -8,8 +8,6 @@ is not over in the end, or is kept, has called a person. What is in brackets is 
 history begins with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

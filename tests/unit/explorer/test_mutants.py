@@ -3,8 +3,6 @@
 `make bench-explore` hunts them all; what lives through the explorer meets the unit tests there.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A confirmation that never comes: each open incident calls a person within its wait's limit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

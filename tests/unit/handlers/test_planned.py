@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError
 
 from core.events import GroupChange, GroupNotice
 from core.ground.window import DAYS, Window
+from core.incidents.actions import LATE_REPLACEMENT_SECONDS
 from core.incidents.joining import ask_release, hold, ignore, note_group
 from core.incidents.record import State
 from core.incidents.replacement import own_refusal
@@ -199,6 +200,25 @@ def test_a_retirement_called_off_with_the_spare_there_ends_the_spare_and_nothing
     assert station.cluster.terminated == [(NEW, True)]
     assert station.cluster.groups[GROUP].desired == 1
     assert station.cluster.node_views[NEW].spare_for is None
+
+
+def test_what_a_person_has_ignored_gives_its_room_back_once_every_pod_has_a_node(
+    station: Station,
+) -> None:
+    station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
+    announced(station)
+    spare(station)
+    station.tick()
+    home = station.cluster.pods[20].node_name
+    station.cluster.change_pod(20, node_name=None)
+    station.now += LATE_REPLACEMENT_SECONDS
+    station.ledger.put(ignore(station.incident(), "ada", "a test", station.now))
+    # It may be about to start on the machine that came.
+    assert station.tick().incident().open
+    station.cluster.change_pod(20, node_name=home)
+    assert station.tick().incident().state is State.CANCELLED
+    assert station.cluster.terminated == [(NEW, True)]
+    assert station.cluster.groups[GROUP].desired == 1
 
 
 def test_an_older_word_of_healths_that_comes_late_calls_nothing_off(station: Station) -> None:

@@ -1,7 +1,5 @@
 """Inputs that AWS takes, of which tests change one thing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A Kafka and its node pools as infra describes them, for the tests of the twin's operator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from local.kafka.run import settings

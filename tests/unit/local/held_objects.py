@@ -1,7 +1,5 @@
 """The API server as the twin's operator uses it, in memory: objects by path."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

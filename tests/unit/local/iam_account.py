@@ -1,7 +1,5 @@
 """A twin's AWS without a socket: boto3's own requests, signed, go straight into its application."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

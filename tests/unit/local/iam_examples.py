@@ -3,8 +3,6 @@
 `examples` are AWS's documented rules, one each: what our own policies do not use must be right too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

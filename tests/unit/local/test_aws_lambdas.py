@@ -1,7 +1,5 @@
 """The twin's Lambda: what its roles must allow, and the fronts before functions and buckets."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """Hooks of one transition: who must answer, until when, what comes of it."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Load balancers of the twin: targets' health, draining, and what the program makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What the twin answers about a VPC that is already there, and how it keeps an add-on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import boto3

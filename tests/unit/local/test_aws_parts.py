@@ -1,7 +1,5 @@
 """The pure parts of the twin's AWS: agenda, batch answers, envelopes, rates, user data of nodes."""
 
-from __future__ import annotations
-
 import threading
 import time
 from types import SimpleNamespace

@@ -4,8 +4,6 @@ The server's WSGI application is called directly, without a socket. Without its 
 ten has two winners here.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import sys

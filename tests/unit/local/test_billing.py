@@ -1,7 +1,5 @@
 """The twin's bill: metered as AWS meters, delivered as AWS delivers, and plainly simulated."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Volumes of claims: what a StorageClass asks of EC2, how they are bound, attached and grown."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The demo: what it provisions, judges and records."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import io

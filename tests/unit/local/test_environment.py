@@ -1,7 +1,5 @@
 """Gives a container its variables, command line and files as its pod's spec has them."""
 
-from __future__ import annotations
-
 import base64
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The health agent of Kafka's pods: what a probe is answered, and which pods ask it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any

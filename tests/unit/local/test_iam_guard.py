@@ -1,7 +1,5 @@
 """Policies judge real requests: what is let through, what is refused, and in which words."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

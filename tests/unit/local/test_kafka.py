@@ -1,7 +1,5 @@
 """local.kafka: what stands for the kafka container, and what its process makes of its config."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

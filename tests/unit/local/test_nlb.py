@@ -1,7 +1,5 @@
 """Where the NLB's proxy forwards to, by what the health checks say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

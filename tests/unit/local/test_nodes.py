@@ -1,7 +1,5 @@
 """Nodes of the twin: what an instance registers, and what its user data asks of the kubelet."""
 
-from __future__ import annotations
-
 import pytest
 
 from core.ground.errors import InvalidInput

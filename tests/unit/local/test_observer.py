@@ -1,7 +1,5 @@
 """local.kafka.observer: what it remembers of a node's run, and what it reads of this machine."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A twin's place: its addresses follow from its number, and no two twins share one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A pod acts under the role of its association, and under nobody's where that role refuses it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A pod on its node: the address it gets, and what its status says."""
 
-from __future__ import annotations
-
 import ipaddress
 from typing import Any
 

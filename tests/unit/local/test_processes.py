@@ -1,7 +1,5 @@
 """Processes of a twin end with it, however it ends, and so do blocks that a signal ends."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

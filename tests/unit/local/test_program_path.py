@@ -1,7 +1,5 @@
 """Where a Pulumi program of the twin finds its modules: a checkout on the path goes first."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

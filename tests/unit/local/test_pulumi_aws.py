@@ -1,7 +1,5 @@
 """How AWS adapters turn a program's inputs into what an API takes."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

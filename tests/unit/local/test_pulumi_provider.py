@@ -1,7 +1,5 @@
 """Providers speak the engine's protocol: values both ways, changes, failures in one sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Alarms and topics of a program in moto: as they are written, as they change, and gone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The twin's provider asks the same gate, so what is refused here fails `up local` as well.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import threading

@@ -4,8 +4,6 @@ The rows of the table bring their own examples: test_refusals.
 """
 
 # ruff: noqa: E501 - a case is a line
-from __future__ import annotations
-
 import base64
 import json
 import zipfile

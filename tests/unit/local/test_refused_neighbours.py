@@ -1,8 +1,6 @@
 """What is each alone in order and refused beside others, a line per case."""
 
 # ruff: noqa: E501 - a case is a line
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from typing import Any

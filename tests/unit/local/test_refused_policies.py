@@ -1,8 +1,6 @@
 """Policies that AWS does not store, a line per case: what is changed, and what is refused of it."""
 
 # ruff: noqa: E501 - a case is a line
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """docs/how-to/restore-a-broker-from-a-snapshot.md: its commands fit what the volumes carry."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is held and was never used is found over the journals of a run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the demo's scraper takes of a broker's own words, and what it measures itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from local.demo import scrape

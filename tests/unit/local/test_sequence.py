@@ -1,7 +1,5 @@
 """What is lost, doubled or out of order is counted, whichever record it befalls."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

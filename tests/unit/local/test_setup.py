@@ -1,7 +1,5 @@
 """The set-up: nothing is built without the prerequisites, and what it says is sane in a log."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The demo's story: moments, lanes and figures of what was written down, the balancer's lag too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The twin's Strimzi stand-in, as far as it only computes: ids, rolling, the kinds it serves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the twin's Strimzi stand-in writes into a node's configuration, and what it cannot run."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the twin's Strimzi stand-in issues and makes: certificates, users, rights, topics."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The objects of the twin's Strimzi stand-in: services, the budget, pods, claims, owners."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

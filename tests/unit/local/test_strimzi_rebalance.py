@@ -1,7 +1,5 @@
 """The stand-in for Cruise Control: where replicas go when brokers come or go."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -4,8 +4,6 @@ The recorded objects lie outside this repository. Every difference has a reason 
 and a reason that no longer applies fails as well.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter

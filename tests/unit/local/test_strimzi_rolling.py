@@ -1,7 +1,5 @@
 """Which pods the twin's operator restarts, and what hinders it: decisions over what is shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

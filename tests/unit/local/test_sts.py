@@ -1,7 +1,5 @@
 """EKS tokens: STS's answer to a presigned request, and whom the authenticator maps to whom."""
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 from pathlib import Path

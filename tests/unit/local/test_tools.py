@@ -1,7 +1,5 @@
 """local.tools: keys, prerequisites and the cache, without building anything."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading

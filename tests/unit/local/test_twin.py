@@ -1,7 +1,5 @@
 """What a twin leaves behind, however it ends: nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """EBS volumes on the twin's EC2: their modifications, and root volumes that are replaced."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The page of checks: every finding of the table is on it, with what asks it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 

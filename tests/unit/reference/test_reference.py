@@ -1,7 +1,5 @@
 """The reference pages in the repository are what the code says today."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small bills in every format, written as their exporters write them, and how they are read."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """A month of one cluster, made up: what the report's tests and its page are shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal

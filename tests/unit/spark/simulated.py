@@ -4,8 +4,6 @@ No formula: a broker that is away misses what is appended, one that is back copi
 may until nothing is missing. What the jobs make of its samples is held against what it did.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

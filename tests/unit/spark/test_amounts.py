@@ -1,7 +1,5 @@
 """Money is read to as many places as it has, and added up exactly, whatever its order and files."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence

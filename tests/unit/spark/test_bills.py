@@ -3,8 +3,6 @@
 A line that cannot be read is kept with its reason; a file that cannot be is named in one sentence.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """What columns are called, whose tags they hold, and what a report says of those a bill lacks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime

@@ -1,7 +1,5 @@
 """The real FOCUS sample against DuckDB: the same components and dollars, asked for in SQL."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from decimal import Decimal
 

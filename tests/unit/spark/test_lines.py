@@ -1,7 +1,5 @@
 """What one line of a bill is: what it bought, whose it is, why bytes moved, what it may save."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which files are a bill: those of each month's newest manifest, or all, whole or not at all."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Which months are made again, which one a report is about, and what is said of a restated one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Packages that a job brings are importable where they are for its Python, and nowhere else."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

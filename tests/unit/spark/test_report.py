@@ -1,7 +1,5 @@
 """The report: a story first, what to do by dollars, exact sums, the same words in four formats."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import json

@@ -1,7 +1,5 @@
 """The report's sections: as many days of both months and never more, units, and Kafka's nodes."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta

@@ -4,8 +4,6 @@ Nothing here knows how the report adds up: amounts are decimals, written into th
 few digits, and added up by the account or the owner that the generator chose.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What a worker makes of its share of a bill's files: days of all of them, added up once."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from datetime import date, timedelta

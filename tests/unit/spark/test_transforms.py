@@ -4,8 +4,6 @@ Shares of a bill are never more than was billed. Rotations are held against a pl
 lived through them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime

@@ -5,8 +5,6 @@ document that is rendered for it, and the same measurements: the one as rows of 
 as a forecast and hours. They never contradict.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import replace

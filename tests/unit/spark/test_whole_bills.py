@@ -4,8 +4,6 @@ What ran on Kafka's nodes adds up, and a report on one's own machine reads again
 or has changed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

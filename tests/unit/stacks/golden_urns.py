@@ -5,8 +5,6 @@ deletes and makes again, so a URN that goes is a broker's node, a queue or a tab
 a URN stands what keeps the resource: `protected`, or left where it is when it leaves the program.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Every resource of every variant, with outputs as long as AWS makes them, is put 
 models, to the table of limits that the models lack, and to what AWS adds by itself.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """No resource is renamed or dropped by accident: the URNs of whole clusters, written down."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -4,8 +4,6 @@ Two recordings of the whole program are compared, one of the cluster as it is an
 user wants next, under both provisioners and with every optional part there is.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """stacks: the stack's name chooses the layer; a mistake is a sentence; growing only adds."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import runpy

@@ -5,8 +5,6 @@ of those. What an Auto Scaling group, a node group, Karpenter, the EBS CSI drive
 Manager creates gets them from the settings of each.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

@@ -4,8 +4,6 @@ The layers' programs are recorded with ids of AWS's form; here each resource is 
 provider, moto answering in this process, and what later ones name is what the twin has drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
