@@ -157,9 +157,7 @@ def _build_binary(
 ) -> None:
     on_progress(Progress(binary.name, tool.version, "building", binary.estimate_seconds))
     started = time.monotonic()
-    compiled = [f"-gcflags={tool.compile_flags}"] if tool.compile_flags else []
-    command = ["go", "build", "-trimpath", *_selection_flags(tool), *compiled]
-    command += ["-ldflags", tool.flags]
+    command = ["go", "build", "-trimpath", *_selection_flags(tool), "-ldflags", tool.flags]
     processes = Processes(staging / "work" / "pids", staging / "work" / "logs")
     try:
         if after is not None and after.binaries and not after.home.is_dir():

@@ -18,9 +18,6 @@ from local.place import cache_directory
 MODULES = Path(__file__).resolve().parent
 # No symbol tables: half the size, and nobody debugs these.
 PLAIN = "-s -w"
-# Nothing inlined: 0.78 of the compiler's time (etcd from nothing), for what runs seldom or waits.
-QUICKLY = "all=-l -dwarf=false"
-WAITING = "node-termination-handler aws-load-balancer-controller helm aws-iam-authenticator pulumi"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +69,6 @@ class Tool:
         return f"{PLAIN} {self.link_flags.format(version=self.version, minor=minor)}".strip()
 
     @property
-    def compile_flags(self) -> str:
-        return QUICKLY if self.name in WAITING.split() else ""
-
-    @property
     def key(self) -> str:
         """Return the cache key: the same sources and flags, the same programs."""
         digest = hashlib.sha256()
@@ -85,7 +78,6 @@ class Tool:
             self.flags.encode(),
             repr((self.binaries, self.charts)).encode(),
             *(tag.encode() for tag in self.build_tags),
-            *([self.compile_flags.encode()] if self.compile_flags else []),
             platform.machine().encode(),
         ):
             digest.update(hashlib.sha256(part).digest())
@@ -132,7 +124,7 @@ TOOLS = (
         ),
         charts=(("aws-load-balancer-controller", "helm/aws-load-balancer-controller"),),
     ),
-    Tool("helm", "helm.sh/helm/v3", (Binary("helm", "helm.sh/helm/v3/cmd/helm", 50),)),
+    Tool("helm", "helm.sh/helm/v3", (Binary("helm", "helm.sh/helm/v3/cmd/helm", 60),)),
     Tool(
         "aws-iam-authenticator",
         "sigs.k8s.io/aws-iam-authenticator",
@@ -140,7 +132,7 @@ TOOLS = (
             Binary(
                 "aws-iam-authenticator",
                 "sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator",
-                50,
+                60,
             ),
         ),
     ),
