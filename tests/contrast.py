@@ -5,8 +5,6 @@ what each lets through. Large text (24 px, or 18.66 px and bold) needs 3:1, all 
 page says with a background image, or over another element that it is no part of, is not seen.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.printing import Tab

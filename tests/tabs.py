@@ -1,7 +1,5 @@
 """What tests of served pages do in a tab: open at a reader's size, wait for a value, complain."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

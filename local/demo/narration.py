@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from pathlib import Path
 
@@ -50,5 +51,6 @@ class Narrator:
         self._console.print(line, soft_wrap=True)
 
     def draw(self, path: Path, title: str) -> None:
-        """Write what was printed as an SVG."""
-        self._kept.save_svg(str(path), title=title)
+        """Write what was printed as an SVG, which asks no other host for its fonts."""
+        drawn = self._kept.export_svg(title=title)
+        path.write_text(re.sub(r"@font-face\s*{[^}]*}", "", drawn), encoding="utf-8")

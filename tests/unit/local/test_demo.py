@@ -140,6 +140,7 @@ def test_every_line_that_was_printed_is_in_the_picture_in_order(tmp_path: Path) 
         narrator.say(sentence)
     narrator.draw(tmp_path / "narration.svg", "a run")
     root = ET.parse(tmp_path / "narration.svg").getroot()  # noqa: S314 - our own
+    assert "url(" not in (tmp_path / "narration.svg").read_text().replace("url(#", "")
     rows = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     words = [word for row in rows for word in row.split() if word not in {"0.0", "s"}]
     assert words == ["a", "run", "first", *long.split(), "last"]
