@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -87,3 +88,10 @@ def _read(terminal: int, deadline: float, last: bytes) -> str:
         return os.read(terminal, 65536).decode(errors="replace")
     except OSError:
         return ""  # closed
+
+
+class Keyboard(io.StringIO):
+    """Empty standard input of a terminal: whoever reads it gets what Ctrl-D gives."""
+
+    def isatty(self) -> bool:
+        return True

@@ -229,16 +229,14 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
         return drained or lost.decide_found(incident, seen, policy)
     terminating = incident.kind is Kind.ASG_TERMINATE and incident.release is None
     settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
-    return _decide_unasked_termination(incident, seen, policy) if terminating and settled else None
+    return _decide_unasked_termination(incident, seen) if terminating and settled else None
 
 
-def _decide_unasked_termination(
-    incident: Incident, seen: Observation, policy: Policy
-) -> Decision | None:
+def _decide_unasked_termination(incident: Incident, seen: Observation) -> Decision | None:
     """Recognise a termination that its group knows nothing of, or whose group is gone."""
     if seen.lifecycle_state == "InService":
         reason = f"The group has instance {incident.instance_id} in service: it is not leaving."
-        return planned.call_off(incident, seen, policy, reason)
+        return go(State.CANCELLED, reason, DropLease())
     abandoned = incident.group is not None and seen.group is None
     if abandoned and seen.ec2_state not in ENDING:
         reason = (

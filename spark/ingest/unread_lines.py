@@ -112,9 +112,10 @@ def _written(column: pa.Array) -> list[str | None]:
 def unread(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
     """Yield the lines that cannot be read, each with its reason, as QUARANTINE."""
     for piece in pieces:
-        for batch in batches(piece, layout.wanted):
-            rows = list(_unread(batch, layout, piece.period))
-            yield from pa.Table.from_pylist(rows, QUARANTINE.schema).to_batches()
+        with readable_piece(piece):
+            for batch in batches(piece, layout.wanted):
+                rows = list(_unread(batch, layout, piece.period))
+                yield from pa.Table.from_pylist(rows, QUARANTINE.schema).to_batches()
 
 
 def _unread(batch: pa.RecordBatch, layout: Layout, period: str | None) -> Iterator[dict[str, Any]]:
@@ -125,9 +126,7 @@ def _unread(batch: pa.RecordBatch, layout: Layout, period: str | None) -> Iterat
         unread |= read_once(said, lambda each: each is None or each in EMPTY, np.bool_)
     at = np.flatnonzero(unread)
     bad = batch.take(pa.array(at))
-    names = dict.fromkeys(
-        (*layout.shown, *layout.numbers, layout.day, layout.month, *layout.present)
-    )
+    names = {*layout.shown, *layout.numbers, layout.day, layout.month, *layout.present}
     cells = {name: _written(bad[name]) for name in names}
     broken = bad[CORRUPT].to_pylist() if CORRUPT in bad.schema.names else [None] * len(at)
     cost = lines.amounts[layout.cost]
@@ -156,13 +155,14 @@ def tags(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
         spread = layout.tag_columns(piece.columns)
         named = dict.fromkeys((layout.cost, layout.month, *layout.maps, *spread))
         own = replace(piece, places={**piece.places, **spread})
-        for batch in batches(own, tuple(named)):
-            cost = amounts_of(batch[layout.cost])
-            months = [month_name(value) for value in batch[layout.month].to_pylist()]
-            for line, tag in _tags(batch, layout, spread):
-                key = (piece.period or months[line] or UNKNOWN_PERIOD, *tag)
-                charges, before = sums.get(key, (0, 0))
-                sums[key] = (charges + 1, before + _cost_of(cost, line))
+        with readable_piece(piece):
+            for batch in batches(own, tuple(named)):
+                cost = amounts_of(batch[layout.cost])
+                months = [month_name(value) for value in batch[layout.month].to_pylist()]
+                for line, tag in _tags(batch, layout, spread):
+                    key = (piece.period or months[line] or UNKNOWN_PERIOD, *tag)
+                    charges, before = sums.get(key, (0, 0))
+                    sums[key] = (charges + 1, before + _cost_of(cost, line))
     rows = [
         dict(zip(TAG_ROWS.names, (*key, *counted), strict=True)) for key, counted in sums.items()
     ]

@@ -26,7 +26,7 @@ from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.naming import FOUNDATION, KAFKA, LAYERS
 from infra.eks.api import ApiError
 from tests.every_case import every_case
-from tests.unit.cli.keyboard import Keyboard
+from tests.person import Keyboard
 from tests.unit.infra.programs import ZONES, spec
 
 FOUND = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "eks_cluster_name": "test-orders"}

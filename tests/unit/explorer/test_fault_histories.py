@@ -16,7 +16,7 @@ from tests.every_case import every_case
 from tests.explorer.lines import CALM, ending, played
 from tests.explorer.scenarios import SCENARIOS
 from tests.explorer.stage import Stage, explored
-from tests.history_rows import rows_of_sections
+from tests.tables import rows_of_sections
 
 HISTORIES = """
 # Who leaves together.

@@ -18,7 +18,7 @@ from core.incidents.record import Incident, State, governing
 from handlers.adapters.aws import tick_message
 from handlers.store.ledger import Ledger, rounds
 from tests.every_case import every_case
-from tests.history_rows import rows
+from tests.tables import rows
 from tests.unit.handlers.announced import (
     DAY,
     REBOOT,

@@ -14,7 +14,7 @@ from core.cluster import ClusterSpec, parse
 from core.ground.naming import LAYERS
 from infra.alerts.dashboards import rule_file
 from stacks.program import main
-from tests import changes
+from tests import tables
 from tests.unit.infra.recording import Recorded, run_program
 
 # Where the workers of one session of unit tests keep what they recorded; nobody else keeps it.
@@ -47,7 +47,7 @@ def description(**changed: Any) -> dict[str, Any]:
         "slack": {"channel": "C0HARBOUR1", "secret_name": "orders/slack"},
         "metrics": {"prometheus": {"address": "http://prometheus.monitoring.svc:9090"}},
     }
-    found: dict[str, Any] = changes.changed(usual, changed)
+    found: dict[str, Any] = tables.changed(usual, changed)
     return found
 
 

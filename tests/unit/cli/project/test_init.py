@@ -25,7 +25,7 @@ from core.ground.naming import LAYERS
 from infra import spec as specs
 from infra.spec import ROOT
 from tests.every_case import every_case
-from tests.unit.cli.keyboard import Keyboard
+from tests.person import Keyboard
 
 RELEASE = Origin("1")
 ANSWERS = InitAnswers(

@@ -9,8 +9,8 @@ from core.checks.table import description_findings
 from core.cluster import ClusterSpec, kafka_settings, parse
 from core.ground.errors import InvalidInput
 from infra.versions import STRIMZI_CHART_VERSION
-from tests.changes import cases
 from tests.every_case import every_case
+from tests.tables import cases
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 EXISTING = {

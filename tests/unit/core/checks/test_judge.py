@@ -19,8 +19,8 @@ from core.model.kafka import Topic
 from core.model.nodes import Instance, ManagedNodeGroup, NodeBudget, NodePool
 from core.model.workloads import Autoscaler, Balanced, DrainCleaner, Evictor
 from infra.kafka.cluster import kafka_spec
-from tests.changes import cases, changed
 from tests.every_case import every_case
+from tests.tables import cases, changed
 from tests.unit.core.checks.clusters import (
     BUDGET,
     GOOD,

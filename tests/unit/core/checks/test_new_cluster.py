@@ -22,8 +22,8 @@ from core.model.account import (
     VpcEndpoint,
     Zone,
 )
-from tests.changes import cases, changed
 from tests.every_case import every_case
+from tests.tables import cases, changed
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 NEEDS = Needs(

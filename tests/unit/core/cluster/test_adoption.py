@@ -11,8 +11,8 @@ from core.cluster.adoption import Level, doubts
 from core.cluster.adoption_plan import next_level
 from core.ground.errors import InvalidInput
 from infra import spec
-from tests.changes import cases, changed
 from tests.every_case import every_case
+from tests.tables import cases, changed
 
 KAFKA = {"namespace": "shop-kafka", "name": "orders", "bootstrap": "orders.example.com:9093"}
 GOOD: dict[str, Any] = {

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from core.cluster import ClusterSpec, changes, parse
-from tests.changes import cases
 from tests.every_case import every_case
+from tests.tables import cases
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
 from tests.unit.infra.variants import VARIANTS
 

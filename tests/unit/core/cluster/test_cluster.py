@@ -12,9 +12,9 @@ from core.cluster import ClusterSpec, Role, parse
 from core.cluster.reading import json_schema
 from core.ground import instances
 from core.ground.errors import InvalidInput
-from tests import changes
-from tests.changes import cases
+from tests import tables
 from tests.every_case import every_case
+from tests.tables import cases
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cluster-spec.schema.json"
@@ -32,7 +32,7 @@ GOOD: dict[str, Any] = {
 
 def changed(path: str, value: object) -> dict[str, Any]:
     """Return the good spec with one value replaced: `pools.1.name`."""
-    found: dict[str, Any] = changes.changed(GOOD, {path: value})
+    found: dict[str, Any] = tables.changed(GOOD, {path: value})
     return found
 
 
@@ -153,7 +153,7 @@ TOO_LONG: list[tuple[str, object, str]] = [
     ("given", "words"), [*cases(BAD), *(({path: value}, words) for path, value, words in TOO_LONG)]
 )
 def test_a_bad_spec_is_a_sentence(given: dict[str, Any], words: str) -> None:
-    found = problems(changes.changed(GOOD, given))
+    found = problems(tables.changed(GOOD, given))
     assert any(all(word in said for word in words.split(" ... ")) for said in found)
     assert all(sentence.endswith((".", "?")) and "\n" not in sentence for sentence in found)
 
@@ -282,7 +282,7 @@ alerts: {runbooks_url: https://x/} => alerts.runbooks_url
 
 @every_case(("given", "words"), cases(CHECKED))
 def test_topics_connect_metrics_and_alarms_are_checked(given: dict[str, Any], words: str) -> None:
-    (problem,) = problems(changes.changed(GOOD, given))
+    (problem,) = problems(tables.changed(GOOD, given))
     for word in words.split(" ... "):
         assert word in problem
 

@@ -8,8 +8,8 @@ from core.checks.table import description_findings
 from core.cluster import parse
 from core.cluster.rights import sentences
 from core.ground.errors import InvalidInput
-from tests.changes import cases, changed
 from tests.every_case import every_case
+from tests.tables import cases, changed
 from tests.unit.core.cluster.test_cluster import GOOD
 
 ANONYMOUS = {"authentication": "none", "anonymous_clients": True}

@@ -35,7 +35,7 @@ from core.incidents.record import (
     to_json,
 )
 from tests.every_case import every_case
-from tests.history_rows import rows
+from tests.tables import rows
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, announcement, observation
 from tests.unit.views import kafka_view
 

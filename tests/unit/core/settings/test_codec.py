@@ -15,8 +15,8 @@ from core.settings.prometheus import (
 )
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.volumes.sizing import Gp3, Performance, Policy
-from tests.changes import changed
 from tests.every_case import every_case
+from tests.tables import changed
 from tests.unit.policies import policy_with
 
 VOLUMES = VolumeSettings(

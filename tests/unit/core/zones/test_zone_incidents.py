@@ -32,7 +32,7 @@ from core.zones.incident import (
 )
 from tests.announcements import load
 from tests.every_case import every_case
-from tests.history_rows import rows
+from tests.tables import rows
 from tests.unit.core.zones.health_issues import (
     DECEMBER_2021,
     HISTORIES,

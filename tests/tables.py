@@ -1,4 +1,8 @@
-"""Changes of a healthy whole by path and value, and tables of them: `PATH: VALUE => WORDS`."""
+"""Tables as text: rows of what is given, `=>` and what comes of it, and changes of a healthy whole.
+
+A row goes on where the next line is indented; `#` begins a comment, `[...]` a section. A change is
+a path and its value.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,6 @@ from dataclasses import is_dataclass, replace
 from typing import Any
 
 import yaml
-
-from tests.history_rows import rows
 
 
 def changed(whole: Any, changes: Mapping[str, Any]) -> Any:
@@ -40,3 +42,19 @@ def _at(whole: Any, path: list[str], value: Any) -> Any:
 def cases(table: str) -> Iterator[tuple[Any, str]]:
     """Yield of each row what is given, as YAML, and what is said of it."""
     return ((yaml.safe_load(given), said) for given, said in rows(table))
+
+
+def rows(table: str) -> Iterator[tuple[str, str]]:
+    """Yield the line and the ending of each row."""
+    return ((line, ending) for _, line, ending in rows_of_sections(table))
+
+
+def rows_of_sections(table: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the section, the line and the ending of each row; before any section it is empty."""
+    section = ""
+    for row in table.replace("\n    ", " ").splitlines():
+        if row.startswith("["):
+            section = row.strip("[]")
+        elif row and not row.startswith("#"):
+            line, ending = row.split("=>")
+            yield section, line.strip(), ending.strip()
