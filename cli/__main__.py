@@ -106,12 +106,9 @@ def _not_installed(what: str, extra: str) -> str:
 
 def _print_refusal(sentence: str, problems: Sequence[str] = (), *, as_json: bool) -> int:
     """Say why the command is refused, to a program on stdout as well; return the exit code."""
-    from rich.console import Console  # noqa: PLC0415
-
     from cli import terminal  # noqa: PLC0415
 
-    # Unwrapped: a sentence stays one line in a log.
-    Console(stderr=True).print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
+    terminal.Terminal(stderr=True).print(sentence, style="red")
     if as_json:
         # Whoever reads stdout may have gone, or the disk be full: that is what is refused.
         with contextlib.suppress(OSError):

@@ -36,9 +36,9 @@ class Terminal(Console):
     def __init__(
         self, *, stderr: bool = False, file: IO[str] | None = None, width: int | None = None
     ) -> None:
-        super().__init__(
-            stderr=stderr, file=file, width=width, soft_wrap=True, markup=False, highlight=False
-        )
+        # No emoji: FILE:100:7 has one in it.
+        plain: Any = {"soft_wrap": True, "markup": False, "emoji": False, "highlight": False}
+        super().__init__(stderr=stderr, file=file, width=width, **plain)
         if width is None and not self.is_terminal:
             self.width = WIDE
 

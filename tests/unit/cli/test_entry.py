@@ -125,9 +125,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
-    done = run("check", "no-such-file.yaml")
+    done = run("check", "no-such:100:file.yaml")
     assert done.returncode == 1
-    assert done.stderr.startswith("The ClusterSpec no-such-file.yaml cannot be read")
+    assert done.stderr.startswith("The ClusterSpec no-such:100:file.yaml cannot be read")
     assert "Traceback" not in done.stderr
 
 
@@ -279,7 +279,7 @@ for found in pkgutil.walk_packages(cli.__path__, "cli."):
     except ModuleNotFoundError:
         print(found.name)
 """
-WORDS = "foundation of-a-cluster-with-a-long-name i-0123456789abcdef0 [brackets] replaced"
+WORDS = "foundation of-a-cluster-with-a-long-name i-0123456789abcdef0 [brackets] prod.yaml:100:7"
 
 
 def shown(width: int | None, *objects: object) -> str:
