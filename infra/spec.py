@@ -263,16 +263,16 @@ def load_yaml(path: Path) -> SpecFile:
         before = error.object[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
         at = f"{path}:{line}:{column}"
-        problem = f"{at}: the ClusterSpec cannot be read: it is not UTF-8 text; save it as that."
+        problem = f"{at}: the file cannot be read: it is not UTF-8 text; save it as that."
         raise InvalidInput([problem]) from None
     except OSError as error:
-        problem = f"The ClusterSpec {path} cannot be read: {error.strerror}."
+        problem = f"The file {path} cannot be read: {error.strerror}; name another."
         raise InvalidInput([problem]) from None
     try:
         is_json = path.suffix.lower() == ".json"
         return _from_json(path, text) if is_json else _from_yaml(path, text)
     except RecursionError:
-        raise InvalidInput([f"{path}: it is nested deeper than any ClusterSpec."]) from None
+        raise InvalidInput([f"{path}: it is nested deeper than any description."]) from None
 
 
 def _from_json(path: Path, text: str) -> SpecFile:
@@ -319,8 +319,8 @@ def _mapping(path: Path, content: object) -> Mapping[str, object]:
     if not isinstance(content, Mapping):
         what = "holds nothing" if content is None else f"holds {_KINDS.get(type(content), 'text')}"
         problem = (
-            f"{path}:1:1: a ClusterSpec must be a mapping of settings to values, and this file "
-            f"{what}; begin it with `name: ` and the cluster's name."
+            f"{path}:1:1: a description must be a mapping of settings to values, and this file "
+            f"{what}; write each setting as `name: value`."
         )
         raise InvalidInput([problem])
     return content

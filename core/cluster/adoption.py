@@ -384,15 +384,14 @@ def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Adoptio
     """Validate a description with its one key `adopt`; raise InvalidInput with every problem."""
     section = raw.get("adopt") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or not isinstance(section, Mapping):
-        raise InvalidInput(
-            ["There is no `adopt` in it; `stillwater survey --adopt FILE` writes a description."]
-        )
+        problem = "`adopt` has no settings here; `stillwater survey --adopt FILE` writes them."
+        raise InvalidInput([locate(("adopt",), problem) + problem])
     if others := sorted(str(key) for key in raw if key != "adopt"):
         problem = (
             f"In addition to `adopt` it has {', '.join(others)}; a cluster is adopted or made by "
             "Stillwater, not both: keep one of them per file."
         )
-        raise InvalidInput([problem])
+        raise InvalidInput([locate((), problem) + problem])
 
     def placed(place: Place, sentence: str) -> str:
         # What two keys say together has no place of its own; the sentence names the keys.

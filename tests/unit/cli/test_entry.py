@@ -127,7 +127,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
     done = run("check", "no-such:100:file.yaml")
     assert done.returncode == 1
-    assert done.stderr.startswith("The ClusterSpec no-such:100:file.yaml cannot be read")
+    assert done.stderr.startswith("The file no-such:100:file.yaml cannot be read")
     assert "Traceback" not in done.stderr
 
 
@@ -245,7 +245,7 @@ def test_a_locale_without_the_letter_shows_another_and_no_traceback() -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(b"The ClusterSpec ?-\xe9.yaml cannot be read")
+    assert done.stderr.startswith(b"The file ?-\xe9.yaml cannot be read")
 
 
 @pytest.mark.parametrize("path", ["/proc/nowhere", "README.md/page"])

@@ -65,7 +65,7 @@ def test_the_example_is_valid() -> None:
         (Settings(), "This stack has no ClusterSpec: set one with"),
         (Settings(spec=""), "This stack has no ClusterSpec: set one with"),
         (Settings(spec="a.yaml", cluster={}), "stillwater:spec and stillwater:cluster are both"),
-        (Settings(spec="missing.yaml"), "cannot be read: No such file or directory."),
+        (Settings(spec="missing.yaml"), "cannot be read: No such file or directory;"),
     ],
     ids=["nothing", "empty", "both", "missing"],
 )
@@ -340,14 +340,14 @@ def test_what_reads_as_something_else_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("c.yaml", b"", "c.yaml:1:1: a ClusterSpec must be a mapping of settings to values, and "),
+        ("c.yaml", b"", "c.yaml:1:1: a description must be a mapping of settings to values, and "),
         ("c.yaml", b"# nothing\n", "this file holds nothing"),
         ("c.yaml", b"- a\n", "this file holds a list"),
         ("c.yaml", b"7\n", "this file holds a number"),
         ("c.yaml", b"name = orders\n", "this file holds text"),
         ("c.yaml", b"\x00\x00\x00", "c.yaml:1:1: this is not valid YAML"),
-        ("c.yaml", EXAMPLE.encode("utf-16"), "c.yaml:1:1: the ClusterSpec cannot be read: it is"),
-        ("c.yaml", b"name: x\nteam: str\xc4\n", "c.yaml:2:10: the ClusterSpec cannot be read"),
+        ("c.yaml", EXAMPLE.encode("utf-16"), "c.yaml:1:1: the file cannot be read: it is"),
+        ("c.yaml", b"name: x\nteam: str\xc4\n", "c.yaml:2:10: the file cannot be read"),
         ("c.yaml", b"apiVersion: v1\nkind: Kafka\n", "c.yaml:1:1: this is a Kubernetes resource"),
         ("c.yaml", b"adopt:\n  level: act\n", "c.yaml:1:1: this describes a cluster that exists"),
         ("c.json", b'{"name": NaN}', "c.json:1:10: this is not valid JSON: NaN is no number"),

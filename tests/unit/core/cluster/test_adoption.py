@@ -78,13 +78,13 @@ def test_what_cannot_be_adopted_is_a_sentence(changes: dict[str, Any], sentence:
 
 @pytest.mark.parametrize("raw", [None, [], {}, {"adopt": []}])
 def test_a_file_without_a_description_is_told_where_to_get_one(raw: object) -> None:
-    with pytest.raises(InvalidInput, match="survey --adopt FILE"):
-        adoption.parse(raw)
+    with pytest.raises(InvalidInput, match=r"^shop\.yaml:1:1: .*--adopt FILE"):
+        adoption.parse(raw, lambda place, _: f"shop.yaml:{len(place)}:1: ")
 
 
 def test_a_cluster_is_adopted_or_made_and_never_both() -> None:
-    with pytest.raises(InvalidInput, match="In addition to `adopt` it has name, pools"):
-        adoption.parse({"adopt": GOOD, "name": "tide", "pools": []})
+    with pytest.raises(InvalidInput, match=r"^a\.yaml: In addition to `adopt` it has name, pools"):
+        adoption.parse({"adopt": GOOD, "name": "tide", "pools": []}, lambda *_: "a.yaml: ")
 
 
 def test_what_stands_in_two_descriptions_is_named_with_both() -> None:
