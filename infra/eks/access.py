@@ -23,12 +23,14 @@ from typing import Any
 import yaml
 
 from core.ground.errors import StillwaterError, one_line, passed_on
+from core.ground.fields import part
 from infra.eks.api import Api
 
 PLUGIN_SECONDS = 60
 # A token this close to its end is asked for again.
 EXPIRY_MARGIN = timedelta(seconds=60)
 CREDENTIAL_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+ANOTHER = "correct it, or name another with --kubeconfig"
 Entry = Mapping[str, Any]
 
 
@@ -69,13 +71,14 @@ def connect(paths: Sequence[Path], context: str | None = None) -> tuple[str, Api
 
 def _document(path: Path) -> Entry:
     try:
-        found = yaml.safe_load(path.read_text())
+        # An empty one is one, as kubectl has it.
+        found = yaml.safe_load(path.read_text()) or {}
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise StillwaterError(
-            f"{path} cannot be read as a kubeconfig: {one_line(error)}."
+            f"{path} cannot be read as a kubeconfig: {one_line(error)}; {ANOTHER}."
         ) from None
     if not isinstance(found, dict):
-        raise StillwaterError(f"{path} is not a kubeconfig: it holds no mapping.")
+        raise StillwaterError(f"{path} is not a kubeconfig: it holds no mapping; {ANOTHER}.")
     return found
 
 
@@ -84,7 +87,7 @@ def _find(documents: Sequence[tuple[Path, Entry]], kind: str, key: str, name: st
     for path, document in documents:
         for each in document.get(kind) or ():
             if isinstance(each, dict) and each.get("name") == name:
-                return _Placed(each.get(key) or {}, path.parent)
+                return _Placed(part(each.get(key)), path.parent)
             if isinstance(each, dict):
                 known.append(str(each.get("name")))
     raise StillwaterError(
@@ -147,7 +150,7 @@ def _identity(name: str, user: _Placed) -> tuple[Any, str | None, str | None]:
         )
     certificate, key = _pem(user, "client-certificate"), _pem(user, "client-key")
     if entry.get("exec"):
-        plugin = _Plugin(name, _Placed(entry["exec"], user.folder))
+        plugin = _Plugin(name, _Placed(part(entry["exec"]), user.folder))
         return plugin.token if plugin.gives_token() else None, *plugin.certificate(certificate, key)
     if entry.get("tokenFile"):
         path = user.folder / str(entry["tokenFile"])
@@ -174,7 +177,7 @@ class _Plugin:
 
     def token(self) -> str:
         expires = self._status.get("expirationTimestamp")
-        if expires is not None and _time(str(expires)) - EXPIRY_MARGIN < datetime.now(UTC):
+        if expires is not None and _time(str(expires)) < datetime.now(UTC) + EXPIRY_MARGIN:
             self._status = self._ask()
         return str(self._status["token"])
 
@@ -203,7 +206,8 @@ class _Plugin:
             "kind": "ExecCredential",
             "spec": {"interactive": False},
         }
-        added = {str(each["name"]): str(each["value"]) for each in entry.get("env") or ()}
+        given = map(part, entry.get("env") or ())
+        added = {str(each.get("name")): str(each.get("value") or "") for each in given}
         try:
             done = subprocess.run(
                 [found, *map(str, entry.get("args") or ())],
@@ -211,24 +215,18 @@ class _Plugin:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=PLUGIN_SECONDS,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             hint = str(entry.get("installHint") or "install it, or correct the kubeconfig")
             raise StillwaterError(
                 self._problem(f"does not run ({one_line(error)}); {hint}")
             ) from None
         if done.returncode:
-            raise StillwaterError(
-                passed_on(
-                    self._problem(
-                        f"ended with {done.returncode}; log in again, or run it by hand until it "
-                        f"works"
-                    ),
-                    done.stderr,
-                )
-            )
+            said = f"ended with {done.returncode}; log in again, or run it by hand until it works"
+            raise StillwaterError(passed_on(self._problem(said), done.stderr))
         try:
             return dict(json.loads(done.stdout)["status"])
         except (ValueError, KeyError, TypeError):
@@ -277,6 +275,7 @@ def _as_files(certificate: str | None, key: str | None) -> Iterator[tuple[Path, 
 
 def _time(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
     except ValueError:
         raise StillwaterError(f"An exec plugin's token expires at {text!r}, no time.") from None
