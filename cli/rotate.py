@@ -161,7 +161,7 @@ def show(
     rotation = Rotations.named(environment)
     run = rotation.run()
     if run is None:
-        console.print("No rotation was ever started here.")
+        say(console, "null" if as_json else "No rotation was ever started here.")
         return
     if page is not None:
         write_page(page, run_page(run, time.time()))

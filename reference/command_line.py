@@ -87,7 +87,7 @@ DOCUMENTS: Mapping[str, str] = {
         "the newest first"
     ),
     "rotate plan": "`nodes` in order, `seconds`, `notes` and what blocks it",
-    "rotate status": "the run as the ledger holds it",
+    "rotate status": "the run as the ledger holds it, null: there was none",
     "fleet status": "what it decided, and `clusters`: each as its row in the table, null: unknown",
     "fleet plan": "as `fleet status`",
     "fleet advance": "as `fleet status`, with `done`: a sentence for each start and pause",

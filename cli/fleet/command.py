@@ -124,7 +124,7 @@ def show(path: Path, console: Console, *, watched: bool, as_json: bool, html: Pa
             terminal.write_page(html, page(seen))
         return seen
 
-    if watched:
+    if watched and not as_json:
         return watch(console, lambda _now: (table(draw()), None), PACE)
     seen = draw()
     if as_json:

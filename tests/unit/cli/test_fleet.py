@@ -145,7 +145,7 @@ def test_waves_roll_one_after_the_other_and_asking_twice_starts_nothing_twice(sh
     assert "Wave canary is in progress. stage: 0 of 3 nodes rotated." in again
     assert show.gateway.asked == [("start", "stage")]
     turn(show.clusters["stage"].station)
-    assert "in progress" in show.run("status", "f")
+    assert '"canary": "in progress"' in show.run("status", "f", "--watch", "--json")
     show.rotate("stage")
     assert "Wave canary bakes until" in show.run("advance", "f")
     show.wait(2 * 3600.0)

@@ -99,6 +99,13 @@ def test_a_run_that_stops_ends_the_watch_with_its_reason() -> None:
         command.watch_run(Ledger(stopped), page()[0], clock(STARTED)[0])
 
 
+def test_a_run_that_nobody_has_started_is_json_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rotations, "named", lambda _: Ledger(None))
+    console, said = page()
+    command.show("prod", console, watch=False, as_json=True)
+    assert json.loads(said()) is None
+
+
 @dataclass
 class Answering:
     """λ rotate, as it answers whatever it is asked."""
@@ -261,15 +268,8 @@ def test_a_plan_shows_parties_one_after_another_and_who_stops_later_in_one() -> 
 
 def test_a_run_shows_where_the_time_of_each_node_went() -> None:
     run = open_run([turn_of(10), turn_of(20), turn_of(30)], Options(), "ada", 1000.0)
-    first = replace(
-        run.turn_of(10),
-        phase=Phase.DONE,
-        began_at=1000.0,
-        machine_at=1020.0,
-        released_at=1060.0,
-        back_since=1080.0,
-        done_at=1100.0,
-    )
+    times = {"machine_at": 1020.0, "released_at": 1060.0, "back_since": 1080.0, "done_at": 1100.0}
+    first = replace(run.turn_of(10), phase=Phase.DONE, began_at=1000.0, **times)
     # Its machine was ready before its turn.
     second = replace(run.turn_of(20), phase=Phase.LEAVING, began_at=1100.0, machine_at=1090.0)
     page = run_page(run.replace_turn(first).replace_turn(second), 1200.0)
