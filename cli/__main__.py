@@ -86,6 +86,8 @@ def _file_sentence(error: OSError) -> str | None:
     reason = error.strerror or str(error)
     if error.filename is not None:
         return f"{error.filename} cannot be read or written: {reason}; name another, or repair it."
+    if error.errno == errno.ENOENT:
+        return "The current directory is gone; change to one that is there."
     if error.errno in NO_ROOM:
         return f"The output could not be written: {reason}; make room, and run it again."
     return None

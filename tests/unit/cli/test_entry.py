@@ -128,7 +128,6 @@ def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
     done = run("check", "no-such:100:file.yaml")
     assert done.returncode == 1
     assert done.stderr.startswith("The file no-such:100:file.yaml cannot be read")
-    assert "Traceback" not in done.stderr
 
 
 def test_what_aws_refuses_is_a_sentence_whichever_command_asked() -> None:
@@ -146,7 +145,6 @@ def test_what_aws_refuses_is_a_sentence_whichever_command_asked() -> None:
     assert done.stderr.startswith("AWS refuses, or is not reached. ")
     assert "(AccessDenied) when calling the Scan operation" in done.stderr
     assert "Is the environment up in this account" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_where_the_twin_is_not_installed_its_commands_say_what_installs_it() -> None:
@@ -163,7 +161,6 @@ def test_where_the_twin_is_not_installed_its_commands_say_what_installs_it() -> 
     assert re.fullmatch(
         r".*: `\S*python\S* -m pip install .*\[twin\].*` brings it\.\n", done.stderr
     )
-    assert "Traceback" not in done.stderr
 
 
 def test_an_unknown_command_is_exit_code_2_of_a_fresh_process() -> None:
@@ -248,12 +245,15 @@ def test_a_locale_without_the_letter_shows_another_and_no_traceback() -> None:
     assert done.stderr.startswith(b"The file ?-\xe9.yaml cannot be read")
 
 
-@pytest.mark.parametrize("path", ["/proc/nowhere", "README.md/page"])
-def test_a_path_that_the_system_refuses_is_a_sentence(path: str) -> None:
-    refused = f"real = entry._run\nimport cli.main\ncli.main.app = lambda args: open({path!r}, 'w')"
-    done = entry("real([])", before=refused)
+GONE = "os.chdir(d := tempfile.mkdtemp()) or os.rmdir(d) or os.getcwd()"
+
+
+@pytest.mark.parametrize("call", ["open('/proc/nowhere', 'w')", "open('README.md/page')", GONE])
+def test_a_path_that_the_system_refuses_is_a_sentence(call: str) -> None:
+    refused = "real = entry._run\nimport cli.main, tempfile\ncli.main.app = lambda args: "
+    done = entry("real([])", before=f"{refused}{call}")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"{path} cannot be read or written: ")
+    assert re.match(r"(/proc/nowhere|README.md/page) cannot be read or|The current", done.stderr)
     assert len(done.stderr.splitlines()) == 1
 
 
