@@ -249,7 +249,7 @@ def _decide_unasked_termination(incident: Incident, seen: Observation) -> Decisi
 
 def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Do what a person asked for; a drain that has begun can only be let go on."""
-    if incident.state not in UNDRAINED:
+    if incident.state not in UNDRAINED or seen.own_drain_at is not None:
         return None
     if incident.ignored_by:
         said = f"{incident.ignored_by} wants this ignored"
@@ -314,7 +314,8 @@ def _replacing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 
 def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    kept = planned.holding(incident, seen, policy) if planned.is_planned(incident) else None
+    waits = planned.is_planned(incident) and seen.own_drain_at is None
+    kept = planned.holding(incident, seen, policy) if waits else None
     step = evicted.holding if asked_for(incident, policy) else holding
     return kept or step(incident, seen, policy)
 

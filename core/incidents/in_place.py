@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from core.availability.consent import outsider_missing
 from core.availability.lease import members
+from core.ground.window import clock
 from core.incidents.actions import (
     Action,
     Cordon,
@@ -151,6 +152,8 @@ def _unfit(incident: Incident, seen: Observation) -> Iterator[str]:
     elsewhere = node.cordoned_for != incident.id
     if not node.schedulable and elsewhere:
         yield f"A person has cordoned {node.name}, and Stillwater keeps that cordon."
+    if incident.taken_at is not None:
+        yield f"AWS takes instance {incident.instance_id} at {clock(incident.taken_at)}."
     if seen.group is not None and seen.lifecycle_state != "InService":
         state = seen.lifecycle_state or "not"
         yield f"{seen.group.name} has instance {incident.instance_id} {state}."

@@ -500,7 +500,10 @@ def end_run(run: Run, state: RunState, reason: str, now: float) -> RunStep:
 
 
 def stop_for_person(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> RunStep:
-    """Stop for a person, who resumes, skips or aborts."""
+    """Stop for a person, who resumes, skips or aborts; an abort ends it without the node."""
+    if run.abort_asked_by:
+        left = run.replace_turn(replace(turn, phase=Phase.FAILED, reason=reason))
+        return RunStep(run=note_run(left, ACTOR, reason, now))
     run = replace(
         run.replace_turn(replace(turn, reason=reason)), state=RunState.STOPPED, next_turn_at=None
     )

@@ -194,7 +194,7 @@ class Gate:
         if asked.dry_run:
             return ruling.answer
         if ruling.turn is not None:
-            return self._admit(asked, ruling, deadline)
+            return self._admit(asked, ruling.turn, deadline)
         if ruling.waits:
             self._wait(asked, known, now)
         return ruling.answer
@@ -253,10 +253,9 @@ class Gate:
         noted = replace(known, drainer=_drainer(asked, now))
         self.reception.wake(self.sources.ledger.put(noted))
 
-    def _admit(self, asked: RemovalRequest, ruling: Ruling, deadline: float) -> GateAnswer:
+    def _admit(self, asked: RemovalRequest, ready: Incident, deadline: float) -> GateAnswer:
         """Take the lease, read once more, and record the drain; then somebody may go."""
-        admitted = replace(ruling.turn or _no_turn(), drainer=_drainer(asked, self.clock()))
-        turn = self.sources.ledger.put(admitted)
+        turn = self.sources.ledger.put(replace(ready, drainer=_drainer(asked, self.clock())))
         taken = self.sources.ledger.take_lease(
             turn.id, self.clock(), self.lease_seconds, node_id=turn.node_id
         )
@@ -308,10 +307,6 @@ def _note_kafka_node(incident: Incident, pod: PodView, node: NodeView) -> Incide
 
 def _drainer(asked: RemovalRequest, now: float) -> Drainer:
     return Drainer(name=asked.username, asked_at=now)
-
-
-def _no_turn() -> Incident:
-    raise AssertionError("a ruling that admits has a turn")
 
 
 T = TypeVar("T")

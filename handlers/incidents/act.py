@@ -376,6 +376,7 @@ def _drain(
     """Keep what a restart would erase; send the drain where somebody waits for us to, or do it."""
     if isinstance(action, EndClaim):
         _check_not_paused(effects)
+        _check_mine(incident, effects)  # From then on nobody calls it off.
         effects.claims.end(action.name, action.uid)
         return
     if isinstance(action, Cordon | Uncordon | Evict):
@@ -423,11 +424,11 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
     From then on nobody else goes, whatever becomes of this invocation. A two-minute warning and a
     node without Kafka wait for nobody, and are noted all the same.
     """
-    if not incident.urgent and incident.forwarded is None:
-        _check_not_paused(effects)
     forced = incident.urgent or incident.node_id is None
     if not forced:
         _check_operator(incident, effects)
+    if not incident.urgent and incident.forwarded is None:
+        _check_not_paused(effects)
     for attempt in range(MOST_ATTEMPTS):
         _check_mine(incident, effects)
         began = effects.clock()

@@ -126,25 +126,21 @@ class Archivist:
 
         Raises the first failure once all have been tried.
         """
-        filed: list[bool] = []
+        filed: list[Incident] = []
         closing = self.ledger.closing(MOST_PER_SWEEP)
-        take_each(partial(self._file_into, filed, incident) for incident in closing)
-        return sum(filed)
+        take_each(partial(self._file, incident, filed) for incident in closing)
+        return len(filed)
 
-    def _file_into(self, filed: list[bool], incident: Incident) -> None:
-        filed.append(self._file(incident))
-
-    def _file(self, incident: Incident) -> bool:
+    def _file(self, incident: Incident, filed: list[Incident]) -> None:
         line = archive_line(incident, self.cluster)
         self.archive.store(archive_key(incident), line)
         # The end of a story matters most, and its message may have got lost.
         self.tell(incident)
         try:
             self._take_off(incident)
+            filed.append(incident)
         except Conflict:
             archive_logger.info("An incident changed while it was filed.", incident_id=incident.id)
-            return False
-        return True
 
     def _take_off(self, incident: Incident) -> None:
         if incident.state not in _GONE:

@@ -67,9 +67,8 @@ class Loop:
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
 
-        A message that names no incident asks for a turn of the zones (handlers.incidents.shifts),
-        of stray labels (the same) or of a rotation run
-        (handlers.rotation.turns), or is a page to be published.
+        Another message asks for a turn of the zones or of stray labels (handlers.incidents.shifts),
+        or of a rotation run (handlers.rotation.turns), or is a page to be published.
         """
         if self._answer_other(message, now):
             return

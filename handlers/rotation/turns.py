@@ -1,9 +1,10 @@
 """Takes a turn of a rotation run: observe -> core.rotation decides -> act -> record -> next turn.
 
 λ tick takes turns on messages that name the run's version; λ sweep sends one where none comes. A
-turn is claimed by a write before anything is done, and what it does may be repeated. Replication is
-throttled by one document of the ledger's table, written before Kafka is and emptied after it, so
-that the sweep finds a throttle left behind. The probe's counts come from Prometheus.
+turn is claimed by a write before anything is done, and what it does may be repeated; a node is
+begun with once that is written. Replication is throttled by one document of the ledger's table,
+written before Kafka is and emptied after it, so that the sweep finds a throttle left behind. The
+probe's counts come from Prometheus.
 """
 
 from __future__ import annotations
@@ -174,18 +175,23 @@ class Rotations:
             seen = replace(seen, spent=self.budget.spending(counting_since(claimed), now))
         step = self._settle_throttle(next_step(claimed, seen, self.policy), now)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
+        begins = [each for each in step.actions if isinstance(each, Begin)]
+        others = [each for each in step.actions if each not in begins]
+        written: Run | None = claimed
         try:
             # A call comes last: what fails after it would have it repeated.
-            for action in sorted(step.actions, key=lambda each: isinstance(each, Page)):
+            for action in sorted(others, key=lambda each: isinstance(each, Page)):
+                self._do(step.run, action, now)
+            pages = tuple(key for key in step.run.pages if key != ACTION_FAILS)
+            done = replace(step.run, failing_since=None, pages=pages)
+            written = self._record(step.run if begins else done, step.delay_seconds, now)
+            # Whoever paused or aborted the run meanwhile is heard before a node is begun with.
+            for action in begins if written else ():
                 self._do(step.run, action, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
-            # Not recorded, so decided again: what was done of it is harmless to repeat.
+            # Decided again: what was done of it is harmless to repeat.
             logger.warning("A run's action failed.", run=claimed.id, error=str(error))
-            self._note_failure(claimed, step, error, now)
-            return
-        pages = tuple(key for key in step.run.pages if key != ACTION_FAILS)
-        done = replace(step.run, failing_since=None, pages=pages)
-        self._record(done, step.delay_seconds, now)
+            self._note_failure(written or claimed, step, error, now)
 
     def tidy(self) -> None:
         """Take a throttle off that was left on; raises StillwaterError where Kafka refuses."""
@@ -262,7 +268,8 @@ class Rotations:
             written = claimed  # The sweep finds it, should its version have changed.
         self._schedule(written, self.policy.tick_interval_seconds)
 
-    def _record(self, run: Run, delay: float | None, now: float) -> None:
+    def _record(self, run: Run, delay: float | None, now: float) -> Run | None:
+        """Write a run and schedule its next turn; None: somebody has written it meanwhile."""
         due = None if delay is None else now + delay
         try:
             recorded = self.runs.put(replace(run, next_turn_at=due))
@@ -271,10 +278,11 @@ class Rotations:
             newest = self.runs.current()
             if newest is not None and newest.state is RunState.RUNNING:
                 self._schedule(newest, 0.0)
-            return
+            return None
         self.told(recorded)
         if delay is not None:
             self._schedule(recorded, delay)
+        return recorded
 
     def _schedule(self, run: Run, delay: float) -> None:
         self.ticks.send(rotation_message(run.version), delay_seconds=delay)

@@ -1,6 +1,6 @@
 """The eviction gate on a station: whoever asks, as the API server asks for them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.gate import GateAnswer, asked_in
@@ -8,6 +8,7 @@ from core.incidents.record import State
 from handlers.eviction.gate import Gate
 from handlers.incidents.observe import Sources
 from tests.unit.handlers.fakes import NEW
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 
 NAMESPACE = "kafka"
@@ -84,3 +85,9 @@ class Door:
                 return
             self.station.tick()
         raise AssertionError(f"never {state}: {self.station.incident().reason}")
+
+
+def lag(door: Door) -> None:
+    view = healthy_kafka()
+    behind = tuple(replace(p, isr=(10, 30)) for p in view.partitions)
+    door.station.cluster.kafka = replace(view, partitions=behind)

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 import pytest
 from moto import mock_aws
 
+from handlers.adapters import metrics
 from tests.explorer.swift import swiftly
 from tests.unit.handlers.fakes import six_brokers
 from tests.unit.handlers.healthy import ZONES
@@ -45,3 +46,10 @@ def six(monkeypatch: pytest.MonkeyPatch) -> Station:
     for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
         monkeypatch.setitem(ZONES, node_id, zone)
     return Station(cluster=six_brokers())
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    names: list[str] = []
+    monkeypatch.setattr(metrics, "count", names.append)
+    return names

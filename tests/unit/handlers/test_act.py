@@ -8,7 +8,7 @@ import pytest
 from core.availability.lease import valid_leases
 from core.events import Kind
 from core.ground.errors import Conflict
-from core.incidents.actions import ForwardDrain, TakeLease, TerminateInGroup
+from core.incidents.actions import Action, EndClaim, ForwardDrain, TakeLease, TerminateInGroup
 from core.incidents.joining import Pause, ask_release
 from core.incidents.observation import cluster_ownership
 from core.incidents.record import Incident, Release, State
@@ -29,116 +29,89 @@ from tests.unit.operator_at_work import FINISHED
 
 
 @pytest.fixture
-def announced_station() -> Station:
+def made() -> Station:
     made = Station()
     made.cluster.terminate(OLD)
     made.announce(hook_event("drain"))
     return made
 
 
-def test_a_drain_is_forwarded_by_whoever_carries_the_incident(announced_station: Station) -> None:
-    perform(
-        announced_station.incident(),
-        (TakeLease(), ForwardDrain()),
-        announced_station.loop.effects,
-        announced_station.now,
-    )
-    assert len(announced_station.forwarded) == 1
+def test_a_drain_is_forwarded_by_whoever_carries_the_incident(made: Station) -> None:
+    perform(made.incident(), (TakeLease(), ForwardDrain()), made.loop.effects, made.now)
+    assert len(made.forwarded) == 1
 
 
-def test_a_drain_rests_on_a_reading_of_this_minute(announced_station: Station) -> None:
+def test_a_drain_rests_on_a_reading_of_this_minute(made: Station) -> None:
     """The lease still stands; what was read of Kafka before the sleep does not."""
-    incident, effects = announced_station.incident(), announced_station.loop.effects
-    perform(incident, (TakeLease(),), effects, announced_station.now)
-    read_at, announced_station.now = (
-        announced_station.now,
-        announced_station.now + LONGEST_TURN_SECONDS + 1,
-    )
+    incident, effects = made.incident(), made.loop.effects
+    perform(incident, (TakeLease(),), effects, made.now)
+    read_at, made.now = (made.now, made.now + LONGEST_TURN_SECONDS + 1)
     with pytest.raises(Conflict, match="was read 61 s ago"):
         perform(incident, (ForwardDrain(),), effects, read_at)
-    assert announced_station.forwarded == []
-    assert [lease.out_at for lease in announced_station.ledger.leases()] == [None]
+    assert made.forwarded == []
+    assert [lease.out_at for lease in made.ledger.leases()] == [None]
 
 
-def test_a_roll_that_begins_after_the_decision_stops_its_drain(announced_station: Station) -> None:
+def test_a_roll_that_begins_after_the_decision_stops_its_drain(made: Station) -> None:
     """Strimzi's operator is read once more directly before a drain is sent."""
-    cluster, effects = announced_station.cluster, announced_station.loop.effects
-    going = replace(announced_station.incident(), node_id=10, pod_name=cluster.pods[10].name)
+    cluster, effects = made.cluster, made.loop.effects
+    going = replace(made.incident(), node_id=10, pod_name=cluster.pods[10].name)
     cluster.kafka_conditions = replace(FINISHED, generation_observed=False)
     with pytest.raises(Conflict, match="has not finished with the present description"):
-        perform(going, (TakeLease(), ForwardDrain()), effects, announced_station.now)
+        perform(going, (TakeLease(), ForwardDrain()), effects, made.now)
     cluster.kafka_conditions, cluster.pods[20] = FINISHED, replace(cluster.pods[20], stopping=True)
     with pytest.raises(Conflict, match="no incident of ours asked for that"):
-        perform(going, (TakeLease(), ForwardDrain()), effects, announced_station.now)
-    assert announced_station.forwarded == []
-    assert [lease.out_at for lease in announced_station.ledger.leases()] == [None]
+        perform(going, (TakeLease(), ForwardDrain()), effects, made.now)
+    assert made.forwarded == []
+    assert [lease.out_at for lease in made.ledger.leases()] == [None]
 
 
 @pytest.mark.parametrize("after", [ForwardDrain(), TerminateInGroup(decrement=False)])
 def test_a_lease_that_is_refused_ends_the_turn_before_anything_that_needs_it(
-    announced_station: Station, after: ForwardDrain | TerminateInGroup
+    made: Station, after: ForwardDrain | TerminateInGroup
 ) -> None:
-    announced_station.ledger.take_lease("i-other", announced_station.now, 900.0, node_id=20)
-    announced_station.cluster.set_lifecycle(OLD, "InService")
+    made.ledger.take_lease("i-other", made.now, 900.0, node_id=20)
+    made.cluster.set_lifecycle(OLD, "InService")
     with pytest.raises(Conflict, match="holds the lease"):
-        perform(
-            announced_station.incident(),
-            (TakeLease(), after),
-            announced_station.loop.effects,
-            announced_station.now,
-        )
-    assert (announced_station.forwarded, announced_station.cluster.terminated) == ([], [])
+        perform(made.incident(), (TakeLease(), after), made.loop.effects, made.now)
+    assert (made.forwarded, made.cluster.terminated) == ([], [])
 
 
 @pytest.mark.parametrize("lasted", [LONGEST_BEFORE_ONCE_SECONDS + 1, 46.0, 57.0])
-def test_a_late_turn_asks_nothing_unrepeatable(announced_station: Station, lasted: float) -> None:
+def test_a_late_turn_asks_nothing_unrepeatable(made: Station, lasted: float) -> None:
     """The sweep has given the incident to another by then, who asked for the same."""
-    announced_station.cluster.set_lifecycle(OLD, "InService")
-    read_at, announced_station.now = announced_station.now, announced_station.now + lasted
+    made.cluster.set_lifecycle(OLD, "InService")
+    read_at, made.now = made.now, made.now + lasted
     once = TerminateInGroup(decrement=True)
     with pytest.raises(Conflict, match="must not repeat"):
-        perform(
-            announced_station.incident(),
-            (TakeLease(), once),
-            announced_station.loop.effects,
-            read_at,
-        )
-    assert announced_station.cluster.asked_to_terminate == []
+        perform(made.incident(), (TakeLease(), once), made.loop.effects, read_at)
+    assert made.cluster.asked_to_terminate == []
 
 
-def test_an_invocation_that_was_overtaken_forwards_nothing(announced_station: Station) -> None:
-    overtaken = announced_station.incident()
-    announced_station.ledger.put(replace(overtaken, ticked_at=announced_station.now))
+@pytest.mark.parametrize(
+    "once", [ForwardDrain(), TerminateInGroup(decrement=True), EndClaim("broker-i-0a", "uid")]
+)
+def test_an_invocation_that_was_overtaken_does_nothing_that_nobody_takes_back(
+    made: Station, once: Action
+) -> None:
+    overtaken, cluster = made.incident(), made.cluster
+    cluster.set_lifecycle(OLD, "InService")
+    made.ledger.put(replace(overtaken, ticked_at=made.now))
     with pytest.raises(Conflict, match="was changed by another invocation"):
-        perform(overtaken, (ForwardDrain(),), announced_station.loop.effects, announced_station.now)
-    assert announced_station.forwarded == []
-
-
-def test_an_invocation_that_was_overtaken_terminates_nothing(announced_station: Station) -> None:
-    overtaken = announced_station.incident()
-    announced_station.cluster.set_lifecycle(OLD, "InService")
-    announced_station.ledger.put(replace(overtaken, ticked_at=announced_station.now))
-    with pytest.raises(Conflict):
-        perform(
-            overtaken,
-            (TerminateInGroup(decrement=True),),
-            announced_station.loop.effects,
-            announced_station.now,
-        )
-    assert announced_station.cluster.terminated == []
+        perform(overtaken, (once,), made.loop.effects, made.now)
+    done = (made.forwarded, cluster.terminated, cluster.ended_claims)
+    assert done == ([], [], [])
 
 
 @pytest.mark.parametrize(("by", "left"), [(None, []), ("ada", [OLD])])
 def test_a_lease_renewed_for_an_incident_that_has_seen_its_drain_end_is_given_back(
-    announced_station: Station, by: str | None, left: list[str]
+    made: Station, by: str | None, left: list[str]
 ) -> None:
-    asked = None if by is None else Release(by=by, at=announced_station.now)
-    over = announced_station.ledger.put(
-        replace(announced_station.incident(), state=State.RELEASED, release=asked)
-    )
-    announced_station.ledger.take_lease(over.id, announced_station.now, 900.0, node_id=10, out=True)
-    announced_station.loop.turn(tick_message(over.id, over.version - 1), announced_station.now)
-    held = valid_leases(announced_station.ledger.leases(), announced_station.now)
+    asked = None if by is None else Release(by=by, at=made.now)
+    over = made.ledger.put(replace(made.incident(), state=State.RELEASED, release=asked))
+    made.ledger.take_lease(over.id, made.now, 900.0, node_id=10, out=True)
+    made.loop.turn(tick_message(over.id, over.version - 1), made.now)
+    held = valid_leases(made.ledger.leases(), made.now)
     assert [each.holder for each in held] == left
 
 

@@ -13,7 +13,7 @@ from core.incidents.record import Release, State
 from core.incidents.terminating import LATE_EVICTION_SECONDS, OTHERS_SECONDS
 from tests.every_case import every_case
 from tests.unit.handlers.announced import RETIREMENT, ec2_event, health_event, hook_event
-from tests.unit.handlers.asking import PERSON, Door
+from tests.unit.handlers.asking import PERSON, Door, lag
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -190,7 +190,7 @@ def test_a_yes_takes_one_reading_of_kafka_and_that_with_the_lease_in_hand(door: 
 
 def test_whom_kafka_refused_is_asked_about_first_and_leaves_the_lease_to_others(door: Door) -> None:
     """One that asks every five seconds would else take the lease from the others as often."""
-    lagging(door)
+    lag(door)
     asked = counted(door)
     answers = [door.ask() for _ in range(3)]
     assert not any(answer.allowed for answer in answers)
@@ -202,7 +202,7 @@ def test_whom_kafka_refused_is_asked_about_first_and_leaves_the_lease_to_others(
 
 
 def test_a_refusal_with_the_lease_in_hand_wakes_the_incident(door: Door) -> None:
-    lagging(door)
+    lag(door)
     assert not door.ask().allowed
     door.station.cluster.kafka = healthy_kafka()
     door.tick_until(State.HOLDING)
@@ -213,12 +213,6 @@ def test_a_rehearsal_asks_kafka_and_takes_no_lease(door: Door) -> None:
     asked = counted(door)
     assert door.ask(dry_run=True).allowed
     assert asked == [[]]
-
-
-def lagging(door: Door) -> None:
-    view = healthy_kafka()
-    behind = tuple(replace(p, isr=(10, 30)) for p in view.partitions)
-    door.station.cluster.kafka = replace(view, partitions=behind)
 
 
 def counted(door: Door) -> list[list[str]]:

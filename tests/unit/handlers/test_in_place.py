@@ -6,20 +6,21 @@ from typing import Any
 import pytest
 
 from cli.incidents import breaks
-from core.incidents.joining import DrainReport, note_report
+from core.incidents.joining import DrainReport, ignore, note_report
 from core.incidents.record import Incident, State
 from core.rotation.plan import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
-from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.announced import health_event, hook_event
 from tests.unit.handlers.failing import Killed, kill
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_budgets import behind_budgets
+from tests.unit.handlers.test_rotations import current as run_of
 from tests.unit.handlers.test_rotations import look as settle
 from tests.unit.handlers.test_rotations import start as start_all
-from tests.unit.handlers.test_rotations import turn as turn_run
+from tests.unit.handlers.test_rotations import turn
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -62,18 +63,6 @@ def start(station: Station, **said: object) -> Run:
     asked = {"selection": {"node_ids": [10]}, "in_place": True, **said}
     answer = station.conductor.take({"command": "start", "actor": "ada", **asked}, station.now)
     assert "problems" not in answer, answer
-    return run_of(station)
-
-
-def run_of(station: Station) -> Run:
-    run = station.runs.current()
-    assert run is not None
-    return run
-
-
-def turn(station: Station, seconds: float = 5) -> Run:
-    station.now += seconds
-    station.rotations.turn(run_of(station).version, station.now)
     return run_of(station)
 
 
@@ -276,6 +265,26 @@ def test_a_function_that_dies_over_the_request_asks_for_no_second_task(station: 
     assert [trial for _, _, trial in station.roots.asked] == [True, False]
 
 
+SAID = {
+    "abort": lambda s: (s.conductor.take({"command": "abort"}, s.now), turn(s)),
+    "ignore": lambda s: s.ledger.put(ignore(s.incident(), "ada", "known", s.now)),
+    "freeze": lambda s: s.freezes.freeze("use1-az4", "us-east-1a", s.now, s.now + 9e4, "ada", ""),
+}
+
+
+@pytest.mark.parametrize("word", SAID)
+def test_a_drain_that_a_dead_function_began_is_followed_whatever_is_said(
+    station: Station, word: str
+) -> None:
+    kill(1, [(station.termination_handler, "send")], after=True)
+    with pytest.raises(Killed):
+        drained(station)
+    SAID[word](station)
+    drain(station)
+    assert look(station, seconds=60).state is State.DRAINING
+    assert look(station).state is State.GATING
+
+
 def test_a_machine_that_booted_before_its_request_is_known_to_have(station: Station) -> None:
     kill(2, [(station.roots, "replace")], after=True)  # The first only tries.
     with pytest.raises(Killed):
@@ -447,6 +456,16 @@ def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> N
     assert not station.cluster.node_views[OLD].schedulable
 
 
+def test_a_machine_that_aws_takes_is_replaced_and_not_booted_once_more(station: Station) -> None:
+    start(station)
+    turn(station)
+    station.announce(health_event())
+    for _ in range(4):
+        incident = look(station)
+    assert incident.in_place.refusal.startswith("AWS takes instance i-0a at ")
+    assert incident.surge_to == 2
+
+
 PARTY = ("i-0a", "i-1a")
 
 
@@ -462,7 +481,7 @@ def six(six: Station) -> Station:
 def leave_together(station: Station) -> None:
     """Carry both of a zone to where their pods have left, and EC2 has not been asked."""
     start_all(station, in_place=True, at_once="zone")
-    turn_run(station)
+    turn(station)
     for _ in range(12):
         for id_ in PARTY:
             settle(station, id_)

@@ -17,7 +17,7 @@ from core.rotation.run_record import Run, RunState
 from core.zones.incident import LostZone
 from handlers.adapters.aws import tick_message
 from handlers.store.documents import Pauses
-from tests.unit.handlers.asking import Door
+from tests.unit.handlers.asking import Door, lag
 from tests.unit.handlers.fakes import NEW, OLD, TAG, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.karpenter_machines import (
@@ -165,12 +165,6 @@ def test_karpenter_does_not_give_up_and_an_incident_of_its_own_neither(door: Doo
     station.cluster.node_claims = (claim_of(),)
     door.tick_until(State.CANCELLED)
     assert station.incident().reason == "No drainer requests the eviction any longer."
-
-
-def lag(door: Door) -> None:
-    view = healthy_kafka()
-    behind = tuple(replace(p, isr=(10, 30)) for p in view.partitions)
-    door.station.cluster.kafka = replace(view, partitions=behind)
 
 
 def test_a_person_is_called_once_before_a_deadline_kafka_refuses(door: Door) -> None:

@@ -212,13 +212,6 @@ def test_a_lease_that_somebody_has_edited_is_refused_in_a_sentence(aws: None, te
         Ledger(TABLE, "orders", REGION).leases()
 
 
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    names: list[str] = []
-    monkeypatch.setattr(metrics, "count", names.append)
-    return names
-
-
 def test_a_change_a_reader_would_see_is_queued_once(counted: list[str]) -> None:
     stories = FakeQueue()
     chronicle = Stories(stories).count_and_tell

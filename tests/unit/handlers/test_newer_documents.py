@@ -15,7 +15,6 @@ from core.ground.constants import LEDGER_ERRORS
 from core.ground.errors import Conflict, StillwaterError
 from core.rotation.run_record import Run, RunState, run_from_document, run_to_document
 from core.zones.incident import AUTOSHIFT, silence_limit
-from handlers.adapters import metrics
 from handlers.store.documents import LostZone
 from handlers.store.ledger import rotation_message
 from handlers.store.table import Records
@@ -189,13 +188,6 @@ class Throttled:
             raise ClientError(REFUSED, call)
 
         return refuse
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    names: list[str] = []
-    monkeypatch.setattr(metrics, "count", names.append)
-    return names
 
 
 def test_a_document_that_cannot_be_read_or_written_is_counted(counted: list[str]) -> None:

@@ -17,6 +17,7 @@ from tests.unit.handlers.failing import Killed, fail, kill
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.test_act import ticks
 from tests.unit.handlers.walks import announce, replace_machine
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -352,13 +353,6 @@ def replaced() -> Station:
     made.tick_until_quiet()
     made.cluster.join(NEW)
     return made
-
-
-def ticks(station: Station, most: int) -> None:
-    for _ in range(most):
-        if not station.incident().open:
-            return
-        station.tick()
 
 
 def test_a_refusal_is_told_in_the_groups_words_and_the_lease_given_back(replaced: Station) -> None:

@@ -175,6 +175,17 @@ def test_an_abort_keeps_who_has_not_left_and_takes_the_spare_back(station: Stati
     assert station.cluster.terminated == []
 
 
+@every_case("word, state", [("pause", RunState.PAUSED), ("abort", RunState.ABORTED)])
+def test_a_word_within_a_turn_keeps_who_is_not_begun_with(word: str, state: RunState) -> None:
+    station = Station()
+    start(station)
+    words, read = [word], station.cluster.read
+    vars(station.cluster)["read"] = lambda *a: (words and ask(station, words.pop()), read(*a))[1]
+    turn(station)
+    assert turn(station).state is state
+    assert station.ledger.open_incidents() == ()
+
+
 def test_a_node_that_is_not_let_go_within_its_deadline_stops_the_run(station: Station) -> None:
     station.cluster.kafka = healthy_kafka(out=30)
     start(station, deadline_seconds=60, selection={"node_ids": [10, 20]})
@@ -188,6 +199,25 @@ def test_a_node_that_is_not_let_go_within_its_deadline_stops_the_run(station: St
     turn(station)
     turn(station)  # The number of partitions out of sync has to settle.
     assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+@every_case("state", [State.REPLACING, State.GATING])
+def test_an_abort_ends_a_run_whose_node_is_late(state: State) -> None:
+    """Its incident goes on by itself, or takes its time to give the room back."""
+    station = Station()
+    start(station)
+    turn(station)
+    hooks = {"gate": None} if state is State.GATING else {}
+    station.ledger.put(replace(station.incident(), state=state, hooks=hooks, group="g"))
+    station.now += current(station).options.deadline_seconds + 60
+    assert turn(station).state is RunState.STOPPED
+    ask(station, "abort")
+    for _ in range(3):
+        turn(station)
+    late = current(station).turn_of(10)
+    assert (current(station).state, late.phase) == (RunState.ABORTED, Phase.FAILED)
+    assert "is not back 3" in late.reason
+    assert station.incident().called_off is (state is State.REPLACING)
 
 
 def test_an_incident_that_ends_otherwise_stops_the_run(station: Station) -> None:

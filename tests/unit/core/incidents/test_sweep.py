@@ -19,7 +19,7 @@ from core.incidents.observation import (
     StatusView,
     WaitingTurn,
 )
-from core.incidents.record import Incident, NodeDisruption, Release, State, Transition
+from core.incidents.record import Incident, InPlace, NodeDisruption, Release, State, Transition
 from core.incidents.sweep import Announce, Finding, Snapshot, Wake, findings, is_answered, turn
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
@@ -208,8 +208,10 @@ def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
     ):
         over = replace(open_incident(finding.recurrence(1), NOW), state=state)
         assert is_answered((over,), finding, NOW) is not again
-    ignored = replace(over, ignored_by="ann")
-    assert is_answered((ignored,), planned, NOW)
+    in_place = replace(over, state=State.RIDDEN_THROUGH, in_place=InPlace(image_id="ami-new"))
+    assert not is_answered((in_place,), planned, NOW)  # A new root volume ends no retirement.
+    for left in (over, in_place):
+        assert is_answered((replace(left, ignored_by="ann"),), planned, NOW)
 
 
 # Property tests: who has a turn, and that nothing is found twice.

@@ -18,6 +18,7 @@ from handlers.adapters.pods import EksPods
 from handlers.adapters.templates import RootVolumes
 from handlers.adapters.volumes import Ec2Ebs
 from tests.every_case import every_case
+from tests.unit.core.test_stored import at as place
 
 STRANGE: tuple[Any, ...] = ("Perhaps", None, 7, [], {}, ["Perhaps"], {"perhaps": 1})
 
@@ -40,12 +41,6 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield (*path, key)
         if isinstance(value[key], dict | list):
             yield from paths(value[key], (*path, key))
-
-
-def place(document: Any, path: tuple[Any, ...]) -> Any:
-    for step in path:
-        document = document[step]
-    return document
 
 
 def tracebacks(readers: Mapping[str, Callable[[], Any]]) -> list[str]:
