@@ -71,10 +71,7 @@ def _side_by_side(estimates: Sequence[Estimate]) -> list[tuple[str, list[Estimat
     """Return each component, and its part of each estimate."""
     found = [dict(component_lines(each)) for each in estimates]
     return [
-        (
-            name,
-            [Estimate(name, tuple(each.get(name, ()))) for each in found],
-        )
+        (name, [Estimate(name, tuple(each.get(name, ()))) for each in found])
         for name in dict.fromkeys(name for each in found for name in each)
     ]
 

@@ -280,7 +280,6 @@ def _is(field: str, value: str) -> dict[str, str]:
 def _stored_prices(output: Path) -> dict[str, Any]:
     if not output.is_file():
         return {}
-    text = output.read_text(encoding="utf-8")
-    pricing.parse(text, name=f"The price file {output}")
-    found: dict[str, Any] = json.loads(text)
+    pricing.load(output)
+    found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
     return found

@@ -83,7 +83,7 @@ def yaml_settings(path: Path) -> Mapping[str, Any]:
     """Return what a file of Pulumi's says; raise InvalidInput where it is no YAML."""
     try:
         return part(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError):
+    except (yaml.YAMLError, ValueError, OSError):
         raise InvalidInput([f"{path} cannot be read as YAML; correct it."]) from None
 
 

@@ -44,11 +44,7 @@ def health(
 
 
 @app.command(epilog=examples("doctor prod", "doctor shop.yaml --json"))
-def doctor(
-    environment: Environment,
-    *,
-    as_json: AsJson = False,
-) -> None:
+def doctor(environment: Environment, *, as_json: AsJson = False) -> None:
     """Say where a live cluster differs from its description, and what may hurt. Changes nothing.
 
     For a cluster that exists, name its description: FILE.yaml.

@@ -117,11 +117,7 @@ def check(
 
 
 @app.command(epilog=examples("preflight prod", "preflight prod --json"))
-def preflight(
-    environment: Environment,
-    *,
-    as_json: AsJson = False,
-) -> None:
+def preflight(environment: Environment, *, as_json: AsJson = False) -> None:
     """Ask an account what it would refuse of an environment. Reads, and changes nothing.
 
     Exit code 0: no refusal, 1: a refusal, 2: a part could not be read.

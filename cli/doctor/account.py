@@ -78,11 +78,7 @@ class LiveAccount:
     def __init__(self, target: Target, expected: Expectation) -> None:
         self._target, self._expected = target, expected.snapshot
         clients: dict[str, Any] = {
-            service: target.session.client(
-                service,
-                endpoint_url=target.endpoint_url,
-                config=CLIENT,
-            )
+            service: target.session.client(service, endpoint_url=target.endpoint_url, config=CLIENT)
             for service in ("autoscaling", "ec2", "elbv2", "sqs", "cloudwatch", "eks", "sts")
         }
         self._scaling, self._ec2 = clients["autoscaling"], clients["ec2"]
@@ -262,10 +258,7 @@ class KubernetesCluster:
             _reader_of("pods", self._pods),
             _reader_of("volumes", self._volumes),
             _reader_of("budgets", self._budgets),
-            (
-                ("termination_handlers", "drain_cleaners", "second_handlers"),
-                self._workloads,
-            ),
+            (("termination_handlers", "drain_cleaners", "second_handlers"), self._workloads),
             _reader_of("kafkas", self._kafkas),
             _reader_of("connect_bindings", self._connect_bindings),
         ]
@@ -275,9 +268,7 @@ class KubernetesCluster:
             api, "/api/v1/namespaces", fieldSelector=f"metadata.name={self._expected.namespace}"
         )
         return {
-            name_of(item): facts.Namespace(
-                gate_label=labels(item).get(naming.READINESS_GATE_LABEL),
-            )
+            name_of(item): facts.Namespace(gate_label=labels(item).get(naming.READINESS_GATE_LABEL))
             for item in listed
         }
 

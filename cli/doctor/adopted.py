@@ -121,10 +121,7 @@ def _ours(adopted: Adoption) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _read(
-    adopted: Adoption,
-    session: boto3.Session,
-    ours: Iterable[str],
-    queues: Iterable[str],
+    adopted: Adoption, session: boto3.Session, ours: Iterable[str], queues: Iterable[str]
 ) -> Standing:
     eks = _client(session, "eks")
     api = answer_or_reason(eks_api, session, eks, adopted.eks_cluster, adopted.region)

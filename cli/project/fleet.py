@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from cli import stack_settings
-from cli.project.init import label, load_template, write_files
+from cli.project.init import label, load_template, scalar, write_files
 from cli.terminal import say
 from core.ground.errors import InvalidInput
 
@@ -27,18 +28,22 @@ def init_fleet(directory: Path, console: Console, *, force: bool) -> None:
         problem = f"{directory} describes no environment, nor does a directory in it"
         raise InvalidInput([f"{problem}: run `stillwater init {shlex.quote(str(directory))}`."])
     counts = Counter(environment for _, environment, _ in known)
-    lines, waves = [], []
+    lines: dict[str, str] = {}
     for place, environment, region in known:
-        name = environment if counts[environment] == 1 else f"{Path(place).name}-{environment}"
-        lines.append(
-            f"  {name}: {{directory: {place}, environment: {environment}, region: {region}}}"
-        )
-        waves.append(f"  - {{name: {name}, environments: [{name}], bake_hours: 24}}")
+        name = environment if counts[environment] == 1 else f"{place}-{environment}"
+        # As the fleet's file takes names.
+        name = re.sub(r"[^A-Za-z0-9]+", "-", name)[-55:].strip("-")
+        while name in lines:
+            name += "-2"
+        where = f"directory: {scalar(place)}, environment: {scalar(environment)}"
+        lines[name] = f"  {scalar(name)}: {{{where}, region: {region}}}"
+    names = [*map(scalar, lines)]
+    waves = (f"  - {{name: {name}, environments: [{name}], bake_hours: 24}}" for name in names)
     values = {
-        "name": label(directory),
-        "environments": "\n".join(lines),
+        "name": scalar(label(directory)),
+        "environments": "\n".join(lines.values()),
         "waves": "\n".join(waves),
-        "place": known[0][0],
+        "place": scalar(known[0][0]),
     }
     templates = {FILE: "fleet.yaml", WORKFLOW: "fleet-workflow.yaml"}
     texts = {path: load_template(each).substitute(values) for path, each in templates.items()}

@@ -76,8 +76,11 @@ def init(
         raise InvalidInput([f"{directory} is a file; name a directory, new or not."])
     answers = complete_answers(directory, given, _asking(console))
     rendered = render(answers, came)
+    # Prices that cannot be read are refused before anything is written.
+    lines = summary_lines(directory, answers, rendered, came)
     kept = write(directory, rendered, force=force)
-    for sentence in summary_lines(directory, answers, rendered, kept, came):
+    lines[1:1] = (f"Kept your {path}; --force replaces it." for path in kept)
+    for sentence in lines:
         say(console, sentence)
 
 
@@ -180,9 +183,9 @@ def _asking(console: Console) -> Ask:
 
 
 def summary_lines(
-    directory: Path, answers: InitAnswers, rendered: Rendered, kept: list[str], came: Origin
+    directory: Path, answers: InitAnswers, rendered: Rendered, came: Origin
 ) -> list[str]:
-    """Return what was written, what that costs, and what to do next."""
+    """Return what is to be written, what that costs, and what to do next."""
     broker = next(pool for pool in rendered.spec.pools if pool.role.is_broker)
     usage = Usage(Decimal(repr(answers.produce_mib_per_s)), Decimal(repr(answers.readers)))
     known = pricing.book(answers.region, own=pricing.own_file(directory))
@@ -203,7 +206,6 @@ def summary_lines(
     )
     return [
         wrote,
-        *(f"Kept your {path}; --force replaces it." for path in kept),
         *regions.doubts(answers.region, answers.zones),
         *([month.unpriced] if month.unpriced else []),
         *_missing(directory, came),
@@ -218,7 +220,8 @@ def _entering(directory: Path) -> str:
 
 def _missing(directory: Path, came: Origin) -> Iterator[str]:
     """Return what is to be brought before everything here works."""
-    if came.path is not None and not (directory / WHEELS / came.wheel).is_file():
+    there = came.kept_wheel is not None or (directory / WHEELS / came.wheel).is_file()
+    if came.path is not None and not there:
         yield (
             f"Put {came.wheel}, which `make release` leaves in out/release/, into "
             f"{directory / WHEELS}: requirements.txt names it there, since no package index has it."
@@ -387,13 +390,13 @@ def _values(answers: InitAnswers, broker: BrokerSize, came: Origin) -> dict[str,
         "wheels": f", `{WHEELS}/`" if came.path else "",
         "name": answers.name,
         "environment": answers.environment,
-        "name_scalar": _scalar(answers.name),
-        "environment_scalar": _scalar(answers.environment),
-        "region": _scalar(answers.region),
-        "zones": ", ".join(_scalar(zone) for zone in answers.zones),
+        "name_scalar": scalar(answers.name),
+        "environment_scalar": scalar(answers.environment),
+        "region": scalar(answers.region),
+        "zones": ", ".join(scalar(zone) for zone in answers.zones),
         "zone_count": len(answers.zones),
         "first_zone": answers.zones[0],
-        "voter_zones": ", ".join(_scalar(zone) for zone in answers.zones[:REPLICAS]),
+        "voter_zones": ", ".join(scalar(zone) for zone in answers.zones[:REPLICAS]),
         "brokers": answers.brokers,
         "nodes_per_zone": per_zone,
         # One more than there are, for the spare.
@@ -401,7 +404,7 @@ def _values(answers: InitAnswers, broker: BrokerSize, came: Origin) -> dict[str,
         "produce": f"{answers.produce_mib_per_s:g}",
         "readers": f"{answers.readers:g}",
         "retention_hours": answers.retention_hours,
-        "vpc_cidr": _scalar(answers.vpc_cidr),
+        "vpc_cidr": scalar(answers.vpc_cidr),
         "written": f"{load.written_mib_per_s:.3g}",
         "sent": f"{load.sent_mib_per_s:.3g}",
         "instance_type": broker.instance.name,
@@ -414,11 +417,11 @@ def _values(answers: InitAnswers, broker: BrokerSize, came: Origin) -> dict[str,
         "size_gib": broker.size_gib,
         "iops": broker.iops,
         "throughput_mib_per_s": broker.throughput_mib_per_s,
-        "secrets_provider": "" if provider is None else f"secretsprovider: {_scalar(provider)}\n",
+        "secrets_provider": "" if provider is None else f"secretsprovider: {scalar(provider)}\n",
     }
 
 
-def _scalar(text: str) -> str:
+def scalar(text: str) -> str:
     """Return a text as YAML reads it back: `no` is a name here, and no answer."""
     try:
         plain = yaml.safe_load(f"[{text}]") == [text]

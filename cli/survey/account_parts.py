@@ -322,8 +322,7 @@ def machines_below(
     instances = then_any(wanted, lambda ids: account.instances(aws("ec2"), ids))
     here = not isinstance(instances, Unknown)
     group_of = then_any(
-        wanted,
-        lambda ids: account.seen_here(account.group_of(aws("autoscaling"), ids), known=here),
+        wanted, lambda ids: account.seen_here(account.group_of(aws("autoscaling"), ids), known=here)
     )
     groups = then_any(group_of, lambda held: account.every_group(aws("autoscaling"), held.values()))
     return {
@@ -349,8 +348,7 @@ def changes_of(
     """Read what groups start next, and what lowers or exchanges their machines."""
     return {
         "templates": then_any(
-            groups,
-            lambda found: account.templates(aws("ec2"), aws("autoscaling"), found.values()),
+            groups, lambda found: account.templates(aws("ec2"), aws("autoscaling"), found.values())
         ),
         "scale_ins": then_any(groups, lambda found: account.scale_ins(aws("autoscaling"), found)),
         "refreshes": then_any(groups, lambda found: account.refreshes(aws("autoscaling"), found)),

@@ -139,8 +139,7 @@ def read(
     account = around(aws, machinery, cluster_of(machinery, context), region, more)
     volumes = then(pods, lambda found: kafka.volumes(api, found))
     strangers = then(
-        pods,
-        lambda found: others.pods_of_others(api, {(pod.namespace, pod.name) for pod in found}),
+        pods, lambda found: others.pods_of_others(api, {(pod.namespace, pod.name) for pod in found})
     )
 
     return ClusterFacts(

@@ -96,7 +96,7 @@ NETWORK_DRIVERS = (
 NETWORK_SOURCES = {"nfs": "NFS", "cephfs": "CephFS", "glusterfs": "GlusterFS", "azureFile": "SMB"}
 # Keys there that say something else, or are judged by themselves.
 KNOWN_SOURCES = {
-    *("capacity", "claimRef", "nodeAffinity", "csi", "local", "hostPath", "awsElasticBlockStore"),
+    *("capacity", "claimRef", "nodeAffinity", "csi", "local", "hostPath", "awsElasticBlockStore")
 }
 # Labels by which drivers tell nodes apart: kubernetes.io/hostname, topology.topolvm.io/node.
 NODE = re.compile(r".*(node|host)[^/]*")

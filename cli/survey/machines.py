@@ -42,14 +42,7 @@ from core.ground.placement import (
 )
 from core.incidents.observation import ignores_disruption
 from core.model.kafka import Pod
-from core.model.nodes import (
-    EBS_DRIVERS,
-    Node,
-    NodeBudget,
-    NodeClass,
-    NodePool,
-    VolumeSlots,
-)
+from core.model.nodes import EBS_DRIVERS, Node, NodeBudget, NodeClass, NodePool, VolumeSlots
 from infra.eks.api import Api, Object
 
 # Before NodePools there were Provisioners.
@@ -212,8 +205,7 @@ def _node_pool(item: Object, seen: int) -> NodePool:
         ),
         budgets=tuple(
             NodeBudget(
-                written=str(each.get("nodes", "10%")),
-                reasons=frozenset(each.get("reasons") or ()),
+                written=str(each.get("nodes", "10%")), reasons=frozenset(each.get("reasons") or ())
             )
             for each in budgets
             # One with a schedule does not hold at every hour.

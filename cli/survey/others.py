@@ -209,11 +209,7 @@ def _pod(item: Object, kafka: OtherKafka) -> Pod:
     main = _main(item["spec"])
     roles = _environment(main).get("process.roles", "broker")
     return pod_of(
-        item,
-        main,
-        kafka=kafka.name,
-        broker="broker" in roles,
-        controller="controller" in roles,
+        item, main, kafka=kafka.name, broker="broker" in roles, controller="controller" in roles
     )
 
 

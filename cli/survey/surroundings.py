@@ -12,14 +12,7 @@ from botocore.exceptions import ClientError
 
 from cli.aws import filtered_pages, pages
 from cli.survey.account import health_issues, vcpus
-from core.checks.facts import (
-    AwsHealth,
-    ControlPlane,
-    HealthEvent,
-    Insight,
-    Shiftable,
-    WayOut,
-)
+from core.checks.facts import AwsHealth, ControlPlane, HealthEvent, Insight, Shiftable, WayOut
 from core.checks.new_cluster import QUOTAS
 from core.ground.errors import StillwaterError
 from core.ground.instances import vcpu_quota

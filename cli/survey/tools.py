@@ -420,9 +420,7 @@ def limit_ranges(api: Api, spaces: Iterable[str]) -> tuple[LimitRange, ...]:
     """Return what LimitRanges of some namespaces let a container or a pod have of memory."""
     return tuple(
         LimitRange(
-            namespace=str(item["metadata"]["namespace"]),
-            name=name_of(item),
-            most_bytes=most,
+            namespace=str(item["metadata"]["namespace"]), name=name_of(item), most_bytes=most
         )
         for space in sorted(spaces)
         for item in items(api, V1, "limitranges", space)

@@ -385,10 +385,7 @@ def test_where_ready_is_enough_the_isr_need_not_be_seen(two: tuple[Incident, Inc
 
 
 def freezes(desk: Cluster) -> Freezes:
-    return Freezes(
-        Records(desk.table, REGION, client=desk.client("dynamodb")),
-        desk.spec.name,
-    )
+    return Freezes(Records(desk.table, REGION, client=desk.client("dynamodb")), desk.spec.name)
 
 
 def ids(desk: Cluster) -> dict[str, str]:

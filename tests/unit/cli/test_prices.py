@@ -106,6 +106,13 @@ def test_where_there_is_no_directory_of_ones_own_nothing_of_the_installed_releas
     assert "write one; or name the file to write with --output." in str(done.exception)
 
 
+def test_prices_are_not_written_over_what_is_no_price_file(tmp_path: Path, offer: Path) -> None:
+    book = tmp_path / "prices.json"
+    book.write_bytes(b"\xff\xd8")
+    done = run("--region", "eu-west-1", "--from", str(offer), "--output", str(book))
+    assert "cannot be read: it is not UTF-8 text" in str(done.exception)
+
+
 def test_what_was_fetched_is_one_document_for_programs(tmp_path: Path, offer: Path) -> None:
     book = tmp_path / "prices.json"
     done = run("--region", "eu-west-1", "--from", str(offer), "--output", str(book), "--json")

@@ -156,7 +156,7 @@ def test_a_layer_that_names_another_spec_is_named(named: Path) -> None:
 
 
 def test_settings_that_are_no_yaml_are_a_sentence(named: Path) -> None:
-    (named / "Pulumi.test-platform.yaml").write_text("config: [")
+    (named / "Pulumi.test-platform.yaml").write_text("config: 2026-02-30")
     with pytest.raises(InvalidInput, match=r"Pulumi.test-platform.yaml cannot be read as YAML"):
         read_described("test", Project(named, named))
 

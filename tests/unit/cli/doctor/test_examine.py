@@ -152,10 +152,7 @@ def test_the_guides_sample_is_what_the_doctor_prints() -> None:
         region=spec.region,
         seconds=1.9,
         findings=worst_first(
-            [
-                *findings(wanted, drifted),
-                unknown("alarms", Unknown(f"{refused}authorized")),
-            ]
+            [*findings(wanted, drifted), unknown("alarms", Unknown(f"{refused}authorized"))]
         ),
     )
     assert printed(seen).strip() in (ROOT / "docs" / "how-to" / "doctor.md").read_text()

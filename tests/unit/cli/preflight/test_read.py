@@ -22,14 +22,7 @@ from core.cluster import parse
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.fields import Unknown
 from core.ground.instances import STANDARD_QUOTA
-from core.model.account import (
-    Account,
-    AccountQuota,
-    Concurrency,
-    Needs,
-    StandingVpc,
-    VpcEndpoint,
-)
+from core.model.account import Account, AccountQuota, Concurrency, Needs, StandingVpc, VpcEndpoint
 from tests.unit.core.checks.test_new_cluster import findings
 from tests.unit.infra.programs import description
 

@@ -77,15 +77,14 @@ def test_a_fleet_is_written_of_what_is_described_and_production_goes_last(tmp_pa
         return " ".join(f"{done.exception or done.output}".split())
 
     assert "describes no environment, nor does a directory in it" in typed()
-    for place, environment in (("a", "prod"), ("b", "prod"), ("b", "stage")):
+    for place, environment in (("team_a", "prod"), ("2: eu", "prod"), ("2: eu", "stage")):
         write(tmp_path / place, render(answers(environment=environment), RELEASE), force=False)
     assert "3 environments, a wave each" in typed()
     file = read_file(tmp_path / "fleet.yaml")
-    assert [wave.environments for wave in file.waves] == [("stage",), ("a-prod",), ("b-prod",)]
-    assert (file.environments["b-prod"].directory, file.environments["b-prod"].environment) == (
-        "b",
-        "prod",
-    )
+    waves = [wave.environments for wave in file.waves]
+    assert waves == [("stage",), ("2-eu-prod",), ("team-a-prod",)]
+    named = file.environments["2-eu-prod"]
+    assert (named.directory, named.environment) == ("2: eu", "prod")
     workflow = yaml.safe_load((tmp_path / ".github/workflows/stillwater-fleet.yaml").read_text())
     (job,) = workflow["jobs"].values()
     assert "stillwater fleet advance fleet.yaml" in [step.get("run") for step in job["steps"]]
@@ -105,13 +104,18 @@ def test_a_second_environment_shares_the_directory_and_leaves_it_as_it_is(tmp_pa
 def test_an_environment_that_is_there_is_written_over_only_when_told(tmp_path: Path) -> None:
     write(tmp_path, render(answers(), RELEASE), force=False)
     before = files(tmp_path)
-    with pytest.raises(
-        InvalidInput, match=r"clusters/prod.yaml.* already, and nothing was written"
-    ):
+    with pytest.raises(InvalidInput, match=r"clusters/prod.yaml.* already, and nothing"):
         write(tmp_path, render(answers(brokers=6), RELEASE), force=False)
     assert files(tmp_path) == before
     write(tmp_path, render(answers(brokers=6), RELEASE), force=True)
     assert stack_settings.read_described("prod", project_at(tmp_path)).spec.brokers == 6
+
+
+def test_prices_that_cannot_be_read_leave_nothing_written(tmp_path: Path) -> None:
+    (tmp_path / "prices.json").write_text("{}")
+    done = CliRunner().invoke(app, ["init", str(tmp_path), "--region", "us-east-1"])
+    assert 'has no "regions" object' in str(done.exception)
+    assert [*files(tmp_path)] == ["prices.json"]
 
 
 def test_a_failed_disk_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,10 +223,7 @@ def imds_beside_managed_groups() -> World:
 def karpenter_that_never_consolidates() -> World:
     return provisioned(
         bare(),
-        disruption={
-            "consolidationPolicy": "WhenEmptyOrUnderutilized",
-            "consolidateAfter": "Never",
-        },
+        disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "Never"},
     )
 
 

@@ -7,14 +7,7 @@ import pytest
 
 from core.checks.finding import Weight
 from tests.every_case import every_case
-from tests.unit.cli.survey.changes import (
-    ALIKE,
-    container_of,
-    deployment,
-    first,
-    of_driver,
-    without,
-)
+from tests.unit.cli.survey.changes import ALIKE, container_of, deployment, first, of_driver, without
 from tests.unit.cli.survey.changes_of_machines import deleted, nodes_labelled
 from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class
@@ -101,9 +94,7 @@ def asked(kind: str, *resources: str, answered: bool = False, **more: Any) -> Ch
     operations = more.pop("operations", ["CREATE"])
     webhook = {
         "name": "it.example.io",
-        "rules": [
-            {"apiGroups": [""], "resources": list(resources), "operations": operations},
-        ],
+        "rules": [{"apiGroups": [""], "resources": list(resources), "operations": operations}],
         "clientConfig": {"service": {"namespace": "ops", "name": "it"}},
         **more,
     }

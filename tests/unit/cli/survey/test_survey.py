@@ -373,10 +373,7 @@ def test_of_a_call_that_may_not_be_made_nothing_is_made(call: str) -> None:
     only_unknown_is_new(read(build(), call)[0])
 
 
-IAM = {
-    "elbv2": "elasticloadbalancing",
-    "service-quotas": "servicequotas",
-}
+IAM = {"elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
 
 
 @cache

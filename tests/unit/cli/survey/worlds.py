@@ -271,10 +271,7 @@ def kafka_pod(name: str, cluster: str, namespace: str, roles: tuple[str, ...]) -
 
 
 def node(world: World, name: str, zone: str, instance: str) -> None:
-    labels = {
-        "topology.kubernetes.io/zone": zone,
-        "topology.kubernetes.io/region": "eu-north-1",
-    }
+    labels = {"topology.kubernetes.io/zone": zone, "topology.kubernetes.io/region": "eu-north-1"}
     provider = f"aws:///{zone}/{instance}"
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     spec = {"providerID": provider}
