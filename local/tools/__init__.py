@@ -1,4 +1,4 @@
-"""The real programs the twin runs, built once from their public Go modules (one folder each)."""
+"""The real programs the twin runs, built once from their public Go modules."""
 
 from local.tools.build import chart_path, tool_path
 

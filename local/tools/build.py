@@ -22,7 +22,7 @@ from typing import Literal
 from core.ground.errors import StillwaterError
 from local.processes import Processes
 from local.tools import prerequisites
-from local.tools.catalogue import BINARIES, CHARTS, TOOLS, Binary, Tool
+from local.tools.catalogue import BINARIES, CHARTS, COMPILER_FLAGS, TOOLS, Binary, Tool
 
 # Set to `never` where everything is expected to be there: a build then fails instead of starting.
 BUILD = "STILLWATER_BUILD"
@@ -158,21 +158,21 @@ def _build_binary(
     on_progress(Progress(binary.name, tool.version, "building", binary.estimate_seconds))
     started = time.monotonic()
     command = ["go", "build", "-trimpath", *_selection_flags(tool), "-ldflags", tool.flags]
+    command += ["-gcflags", COMPILER_FLAGS]
     processes = Processes(staging / "work" / "pids", staging / "work" / "logs")
     try:
         if after is not None and after.binaries and not after.home.is_dir():
             # Whatever it has fetched by the end of this build is there; `go build` fetches the
             # rest, and says what is wrong if anything is.
-            packages = [each.package for each in after.binaries]
             processes.start(
                 "sources",
-                ["go", "list", "-deps", *_selection_flags(after), *packages],
+                ["go", "list", "-deps", *_selection_flags(after), *after.packages.values()],
                 environment=_environment(),
                 directory=after.folder,
             )
         child = processes.start(
             binary.name,
-            [*command, "-o", str(staging / "bin" / binary.name), binary.package],
+            [*command, "-o", str(staging / "bin" / binary.name), tool.packages[binary.name]],
             environment=_environment(),
             directory=tool.folder,
         )

@@ -1,6 +1,7 @@
 """Which programs are built from which modules, at which version, and where they are kept.
 
-A folder beside this file holds each module's go.mod and go.sum, since their dependencies conflict.
+A folder beside this file holds a go.mod and go.sum. Most programs share one, so that what several
+are made of is one version, and is compiled once; a folder of its own has what conflicts with it.
 The versions are read from there, so that a pin stands in one place.
 """
 
@@ -18,20 +19,26 @@ from local.place import cache_directory
 MODULES = Path(__file__).resolve().parent
 # No symbol tables: half the size, and nobody debugs these.
 PLAIN = "-s -w"
+# EC2's client is one package of a quarter of a million lines: without inlining it takes 32 s of a
+# processor instead of 175, and no program waits for what it does.
+COMPILER_FLAGS = "github.com/aws/aws-sdk-go-v2/service/...=-l"
 
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """One program and the package it is built from."""
+    """One program and the folder of its module that it is built from, "" for the module's own."""
 
     name: str
-    package: str
+    inside: str
     estimate_seconds: int  # cold, on two cores
+
+
+SHARED = MODULES / "twin"
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One Go module of ours, what it pins, and what is taken from it."""
+    """One Go module, the folder that pins it, and what is taken from it."""
 
     name: str
     module: str
@@ -43,9 +50,12 @@ class Tool:
     # What the module lets a build leave out.
     build_tags: tuple[str, ...] = ()
 
+    folder: Path = SHARED
+
     @property
-    def folder(self) -> Path:
-        return MODULES / self.name
+    def packages(self) -> dict[str, str]:
+        """Return what each program is built from, by its name."""
+        return {b.name: f"{self.module}/{b.inside}".rstrip("/") for b in self.binaries}
 
     @property
     def version(self) -> str:
@@ -75,7 +85,7 @@ class Tool:
         for part in (
             (self.folder / "go.mod").read_bytes(),
             (self.folder / "go.sum").read_bytes(),
-            self.flags.encode(),
+            f"{self.flags} {COMPILER_FLAGS}".encode(),
             repr((self.binaries, self.charts)).encode(),
             *(tag.encode() for tag in self.build_tags),
             platform.machine().encode(),
@@ -100,46 +110,30 @@ TOOLS = (
     Tool(
         "etcd",
         "go.etcd.io/etcd/server/v3",
-        (Binary("etcd", "go.etcd.io/etcd/server/v3", 35),),
+        (Binary("etcd", "", 35),),
     ),
     Tool(
         "node-termination-handler",
         "github.com/aws/aws-node-termination-handler",
-        (
-            Binary(
-                "node-termination-handler", "github.com/aws/aws-node-termination-handler/cmd", 50
-            ),
-        ),
+        (Binary("node-termination-handler", "cmd", 50),),
         charts=(("aws-node-termination-handler", "config/helm/aws-node-termination-handler"),),
     ),
     Tool(
         "aws-load-balancer-controller",
         "sigs.k8s.io/aws-load-balancer-controller",
-        (
-            Binary(
-                "aws-load-balancer-controller",
-                "sigs.k8s.io/aws-load-balancer-controller",
-                120,
-            ),
-        ),
+        (Binary("aws-load-balancer-controller", "", 120),),
         charts=(("aws-load-balancer-controller", "helm/aws-load-balancer-controller"),),
     ),
-    Tool("helm", "helm.sh/helm/v3", (Binary("helm", "helm.sh/helm/v3/cmd/helm", 60),)),
+    Tool("helm", "helm.sh/helm/v3", (Binary("helm", "cmd/helm", 60),)),
     Tool(
         "aws-iam-authenticator",
         "sigs.k8s.io/aws-iam-authenticator",
-        (
-            Binary(
-                "aws-iam-authenticator",
-                "sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator",
-                60,
-            ),
-        ),
+        (Binary("aws-iam-authenticator", "cmd/aws-iam-authenticator", 60),),
     ),
     Tool(
         "pulumi",
         "github.com/pulumi/pulumi/pkg/v3",
-        (Binary("pulumi", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi", 150),),
+        (Binary("pulumi", "cmd/pulumi", 150),),
         # The Automation API refuses an engine that does not know its version.
         link_flags="-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
     ),
@@ -147,9 +141,9 @@ TOOLS = (
         "kubernetes",
         "k8s.io/kubernetes",
         (
-            Binary("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", 210),
-            Binary("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", 60),
-            Binary("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", 5),
+            Binary("kube-apiserver", "cmd/kube-apiserver", 210),
+            Binary("kube-controller-manager", "cmd/kube-controller-manager", 60),
+            Binary("kube-scheduler", "cmd/kube-scheduler", 5),
         ),
         link_flags=_KUBERNETES_FLAGS,
     ),
@@ -160,22 +154,24 @@ FOR_TESTS = (
     Tool(
         "vale",
         "github.com/vale-cli/vale/v3",
-        (Binary("vale", "github.com/vale-cli/vale/v3/cmd/vale", 100),),
+        (Binary("vale", "cmd/vale", 100),),
+        folder=MODULES / "vale",
     ),
     Tool(
         "promtool",
         "github.com/prometheus/prometheus",
         (
-            Binary("promtool", "github.com/prometheus/prometheus/cmd/promtool", 80),
-            Binary("prometheus", "github.com/prometheus/prometheus/cmd/prometheus", 30),
+            Binary("promtool", "cmd/promtool", 80),
+            Binary("prometheus", "cmd/prometheus", 30),
         ),
         # A rule is checked, and a stored series queried, without any service discovery.
         build_tags=("remove_all_sd",),
+        folder=MODULES / "promtool",
     ),
     Tool(
         "kube-score",
         "github.com/zegl/kube-score",
-        (Binary("kube-score", "github.com/zegl/kube-score/cmd/kube-score", 85),),
+        (Binary("kube-score", "cmd/kube-score", 85),),
     ),
     # Its charts alone, which bring the real definitions of its kinds.
     Tool(
@@ -183,6 +179,7 @@ FOR_TESTS = (
         "github.com/aws/karpenter-provider-aws",
         (),
         charts=(("karpenter", "charts/karpenter"), ("karpenter-crd", "charts/karpenter-crd")),
+        folder=MODULES / "karpenter",
     ),
 )
 # `make test-long` builds it beside those.
@@ -192,25 +189,21 @@ FOR_LONG_TESTS = (
     Tool(
         "karpenter-kwok",
         "sigs.k8s.io/karpenter",
-        (Binary("karpenter-kwok", "sigs.k8s.io/karpenter/kwok", 150),),
+        (Binary("karpenter-kwok", "kwok", 150),),
         link_flags="-X sigs.k8s.io/karpenter/pkg/operator.Version={version}",
         charts=(("karpenter-kwok-crd", "kwok/apis/crds"),),
+        folder=MODULES / "karpenter-kwok",
     ),
 )
 # What a person drains with, as `make bench-drainers` does.
-KUBECTL = Tool(
-    "kubectl", "k8s.io/kubernetes", (Binary("kubectl", "k8s.io/kubernetes/cmd/kubectl", 60),)
-)
+KUBECTL = Tool("kubectl", "k8s.io/kubernetes", (Binary("kubectl", "cmd/kubectl", 60),))
 # The language host that runs programs in YAML: `make test-components` alone builds it.
 PULUMI_YAML = Tool(
     "pulumi-yaml",
     "github.com/pulumi/pulumi-yaml",
-    (
-        Binary(
-            "pulumi-language-yaml", "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml", 180
-        ),
-    ),
+    (Binary("pulumi-language-yaml", "cmd/pulumi-language-yaml", 180),),
     link_flags="-X github.com/pulumi/pulumi-yaml/pkg/version.Version={version}",
+    folder=MODULES / "pulumi-yaml",
 )
 # Built when something asks for them, and not before.
 ON_REQUEST = (KUBECTL, PULUMI_YAML)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from local.processes import start_time_ticks
+from tests.integration.waiting import until
+
 SCRIPT = Path(__file__).resolve().parents[3] / ".ci" / "venv"
 
 
@@ -89,6 +92,23 @@ def test_what_is_made_already_is_not_made_again(tmp_path: Path) -> None:
     (tmp_path / "calls").unlink()
     assert run(tmp_path, "python3").returncode == 0
     assert "pip install" not in (tmp_path / "calls").read_text()
+
+
+# Pip ends only once compilers run, and those would outlive it by far.
+COMPILERS = """\
+case "$*" in
+  *print*) echo 3.11.9;;
+  *venv\\ --clear*) mkdir -p venv/bin && cp "$0" venv/bin/python;;
+  *build_all*) echo $$ >compilers; exec sleep 600;;
+  *pip\\ install*) for _ in $(seq 300); do [ -s compilers ] && exit 0; sleep 0.1; done; exit 1;;
+esac"""
+
+
+def test_compilers_run_beside_pip_and_end_with_it(tmp_path: Path) -> None:
+    a_python(tmp_path, COMPILERS)
+    assert run(tmp_path, "python3").returncode == 0
+    pid = int((tmp_path / "compilers").read_text())
+    until(lambda: start_time_ticks(pid) is None, "the end of the compilers")
 
 
 def test_an_environment_of_a_moved_tree_is_made_anew(tmp_path: Path) -> None:
