@@ -153,7 +153,8 @@ def _add_place(incident: Incident, seen: Observation) -> Incident:
 
 
 def _add_kafka_pod(incident: Incident, seen: Observation) -> Incident:
-    pod = seen.pod_on(incident.node_name)
+    own = seen.pod_named(incident.pod_name)
+    pod = own if pod_there(incident, own, seen) else seen.pod_on(incident.node_name)
     if pod is None or not pod_there(incident, pod, seen):
         return incident
     return replace(incident, pod_name=pod.name, node_id=pod.node_id, role=pod.role)
@@ -161,9 +162,8 @@ def _add_kafka_pod(incident: Incident, seen: Observation) -> Incident:
 
 def pod_there(incident: Incident, pod: PodView | None, seen: Observation) -> bool:
     """Say whether a pod is on the incident's own machine."""
-    if pod is None or pod.node_name is None or pod.node_name != incident.node_name:
-        return False
-    return not _is_anothers(pod.node_name, incident, seen)
+    at = None if pod is None else pod.node_name
+    return at is not None and at == incident.node_name and not _is_anothers(at, incident, seen)
 
 
 def attached_there(

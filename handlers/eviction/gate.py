@@ -188,8 +188,8 @@ class Gate:
         if hasty is not None:
             return refuse(hasty, self.policy).answer
         if incident.node_id != pod.node_id:
-            moved = f"{pod.name} is not seen on {incident.node_name} any more, or not yet."
-            return refuse(moved, self.policy).answer
+            first = f"Incident {incident.id} sees to {incident.pod_name} on {node.name} first."
+            return refuse(first, self.policy).answer
         ruling = self._ruling(asked, incident, seen)
         if asked.dry_run:
             return ruling.answer

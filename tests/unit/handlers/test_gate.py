@@ -16,7 +16,7 @@ from core.zones.incident import LostZone
 from handlers.store.documents import Pauses
 from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door
+from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door, lag
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.karpenter_machines import (
@@ -59,6 +59,14 @@ def test_two_drainers_in_two_zones_and_one_waits_and_is_told_for_whom(door: Door
     assert answer.reason == f"Incident {OLD} takes a Kafka node out first. Ask again in 5 s."
 
 
+def test_of_two_pods_on_a_node_the_one_that_is_asked_about_goes_first(door: Door) -> None:
+    door.spare()
+    pods = door.station.cluster.pods
+    pods[0] = replace(pods[10], name="orders-controller-a-0", node_id=0, role="controller")
+    assert door.ask(0).allowed
+    assert f"sees to {pods[0].name} on {node_named(OLD)} first." in door.ask(10).reason
+
+
 def test_the_second_goes_once_the_first_is_back_for_good(door: Door) -> None:
     door.spare()
     door.spare("i-0e", "us-east-1b")
@@ -73,10 +81,7 @@ def test_the_second_goes_once_the_first_is_back_for_good(door: Door) -> None:
 
 def test_a_lagging_broker_keeps_the_others_and_the_partition_is_named(door: Door) -> None:
     door.spare()
-    view = healthy_kafka()
-    door.station.cluster.kafka = replace(
-        view, partitions=tuple(replace(p, isr=(10, 30)) for p in view.partitions)
-    )
+    lag(door)
     answer = door.ask()
     assert not answer.allowed
     assert "partition t-0 would keep" in answer.reason
@@ -435,9 +440,7 @@ def no_place(gated: Door) -> None:
 def lagging(gated: Door) -> None:
     """A replica of another broker is out of sync, its pod Ready all the same."""
     gated.spare()
-    view = healthy_kafka()
-    behind = tuple(replace(p, isr=(10, 30)) for p in view.partitions)
-    gated.station.cluster.kafka = replace(view, partitions=behind)
+    lag(gated)
 
 
 def another_out(gated: Door) -> None:
