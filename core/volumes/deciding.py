@@ -281,7 +281,7 @@ def _slower(set_: VolumeSet, now: float) -> Speed | None:
             m for v in set_.volumes if (m := v.history.latest) and m.kind == DecisionKind.ROTATION
         ]
         before = [m.original.performance for m in raised if m.original is not None]
-        if before:
+        if before and before[0].covers(set_.floor):
             return Speed(before[0], f"the rotation of {set_.rotation.pod} is over")
     return speed.slower(set_, now)
 
