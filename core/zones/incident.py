@@ -213,13 +213,14 @@ def _carried_on(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncid
     # An end is not followed by a beginning of the same moment; a repetition changes nothing.
     if at < incident.said_at or (at == incident.said_at and not incident.open):
         return incident
-    if incident.owner is not None and incident.state is ZoneState.THAWED:
+    thawed = incident.owner is not None and incident.state is ZoneState.THAWED
+    if thawed and not isinstance(word, LostZone):
         return replace(incident, said_at=at)  # A person has thawed it, and knows of the event.
     begins_again = not incident.open
     if begins_again and not word.zone_ids:
         return replace(incident, said_at=at)
     if begins_again:
-        incident = replace(incident, opened_at=at, pages=(), zone_id=None, zone=None)
+        incident = replace(incident, opened_at=at, pages=(), zone_id=None, zone=None, owner=None)
     return _taken_over(incident, word, now)
 
 

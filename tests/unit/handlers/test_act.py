@@ -99,8 +99,7 @@ def test_an_invocation_that_was_overtaken_does_nothing_that_nobody_takes_back(
     made.ledger.put(replace(overtaken, ticked_at=made.now))
     with pytest.raises(Conflict, match="was changed by another invocation"):
         perform(overtaken, (once,), made.loop.effects, made.now)
-    done = (made.forwarded, cluster.terminated, cluster.ended_claims)
-    assert done == ([], [], [])
+    assert (made.forwarded, cluster.terminated, cluster.ended_claims) == ([], [], [])
 
 
 @pytest.mark.parametrize(("by", "left"), [(None, []), ("ada", [OLD])])

@@ -205,11 +205,11 @@ def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
 
 
 BUSY = BrokerAbsence(pod="orders-broker-a-0", append_bytes_per_s=110 * MIB, away_seconds=300)
+PAYS = Policy(apply=True, usd_per_minute_saved=0.05)
 
 
 def test_a_rotation_that_pays_is_prepared_and_undone() -> None:
-    policy = Policy(apply=True, usd_per_minute_saved=0.05)
-    found = first(volume_set(policy=policy, rotation=BUSY))
+    found = first(volume_set(policy=PAYS, rotation=BUSY))
     assert found.kind is DecisionKind.ROTATION
     assert found.target == Gp3(100, Performance(3000, 298))
     assert "minutes sooner than in 37" in found.reason
@@ -220,24 +220,22 @@ def test_a_rotation_that_pays_is_prepared_and_undone() -> None:
         ),
     )
     over = replace(BUSY, over=True)
-    undone = first(volume_set(raised, asked=FAST, policy=policy, rotation=over))
+    undone = first(volume_set(raised, asked=FAST, policy=PAYS, rotation=over))
     assert undone.kind is DecisionKind.LOWER
     assert "the rotation of orders-broker-a-0 is over" in undone.reason
     asked_since = Gp3(100, Performance(3000, 250))
-    kept = first(volume_set(raised, asked=FAST, spec=asked_since, policy=policy, rotation=over))
+    kept = first(volume_set(raised, asked=FAST, spec=asked_since, policy=PAYS, rotation=over))
     assert kept.kind is DecisionKind.KEEP  # Until a quiet period shows that it needs no more.
 
 
 def test_a_rotation_that_does_not_pay_is_left_as_it_is() -> None:
-    policy = Policy(apply=True, usd_per_minute_saved=0.05)
     idle = BrokerAbsence(pod="orders-broker-a-0", append_bytes_per_s=1 * MIB, away_seconds=60)
-    assert first(volume_set(policy=policy, rotation=idle)).kind is DecisionKind.KEEP
+    assert first(volume_set(policy=PAYS, rotation=idle)).kind is DecisionKind.KEEP
 
 
 def test_a_rotation_uses_no_slot_that_its_undoing_or_an_emergency_needs() -> None:
-    policy = Policy(apply=True, usd_per_minute_saved=0.05)
     used = view(history=history(ended_modification(10 * HOUR), ended_modification(9 * HOUR)))
-    assert first(volume_set(used, policy=policy, rotation=BUSY)).refused_by == "slots"
+    assert first(volume_set(used, policy=PAYS, rotation=BUSY)).refused_by == "slots"
 
 
 @every_case(

@@ -370,9 +370,7 @@ def test_a_run_of_several_nodes_pays_once_for_all_of_them() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.001)
     one = BrokerAbsence(pod="p", append_bytes_per_s=80 * MIB, away_seconds=400, measured=5)
     assert first_of(volume_set(policy=policy, rotation=one)).kind is DecisionKind.KEEP
-    many = BrokerAbsence(
-        pod="p", append_bytes_per_s=80 * MIB, away_seconds=400, nodes=9, measured=5
-    )
+    many = replace(one, nodes=9)
     found = first_of(volume_set(policy=policy, rotation=many))
     assert found.kind is DecisionKind.ROTATION
     assert "9 nodes, each away for 400 s, measured of 5 earlier departures" in found.reason

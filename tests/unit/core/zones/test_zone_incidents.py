@@ -24,6 +24,7 @@ from core.zones.incident import (
     MANUAL_SHIFT,
     PERSON,
     REHEARSAL,
+    LostZone,
     ZoneIncident,
     ZoneState,
     freezes_in_force,
@@ -283,6 +284,10 @@ def test_what_a_person_has_thawed_no_later_word_of_the_event_freezes_again() -> 
     after, _ = judge(again, sight(NOW + 3600, "us-east-1a"))
     assert zones_of(after, NOW + 3600) == []
     assert "ada thawed use1-az4: our nodes are fine." in after[0].reason
+    for source in (PERSON, LOST_ZONE):  # Those are no words of an event's.
+        word = LostZone("use1-az4", "us-east-1a", source=source)
+        after = thaw(hear(word, (), NOW), "use1-az4", NOW + 60, "ada", "")
+        assert freezes_in_force(hear(word, after, NOW + 120), NOW + 120)
 
 
 def test_a_history_is_told_in_lines_with_who_and_why() -> None:
