@@ -110,30 +110,30 @@ TOOLS = (
     Tool(
         "etcd",
         "go.etcd.io/etcd/server/v3",
-        (Binary("etcd", "", 35),),
+        (Binary("etcd", "", 20),),
     ),
     Tool(
         "node-termination-handler",
         "github.com/aws/aws-node-termination-handler",
-        (Binary("node-termination-handler", "cmd", 50),),
+        (Binary("node-termination-handler", "cmd", 60),),
         charts=(("aws-node-termination-handler", "config/helm/aws-node-termination-handler"),),
     ),
     Tool(
         "aws-load-balancer-controller",
         "sigs.k8s.io/aws-load-balancer-controller",
-        (Binary("aws-load-balancer-controller", "", 120),),
+        (Binary("aws-load-balancer-controller", "", 65),),
         charts=(("aws-load-balancer-controller", "helm/aws-load-balancer-controller"),),
     ),
-    Tool("helm", "helm.sh/helm/v3", (Binary("helm", "cmd/helm", 60),)),
+    Tool("helm", "helm.sh/helm/v3", (Binary("helm", "cmd/helm", 10),)),
     Tool(
         "aws-iam-authenticator",
         "sigs.k8s.io/aws-iam-authenticator",
-        (Binary("aws-iam-authenticator", "cmd/aws-iam-authenticator", 60),),
+        (Binary("aws-iam-authenticator", "cmd/aws-iam-authenticator", 10),),
     ),
     Tool(
         "pulumi",
         "github.com/pulumi/pulumi/pkg/v3",
-        (Binary("pulumi", "cmd/pulumi", 150),),
+        (Binary("pulumi", "cmd/pulumi", 55),),
         # The Automation API refuses an engine that does not know its version.
         link_flags="-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
     ),
@@ -141,8 +141,8 @@ TOOLS = (
         "kubernetes",
         "k8s.io/kubernetes",
         (
-            Binary("kube-apiserver", "cmd/kube-apiserver", 210),
-            Binary("kube-controller-manager", "cmd/kube-controller-manager", 60),
+            Binary("kube-apiserver", "cmd/kube-apiserver", 115),
+            Binary("kube-controller-manager", "cmd/kube-controller-manager", 50),
             Binary("kube-scheduler", "cmd/kube-scheduler", 5),
         ),
         link_flags=_KUBERNETES_FLAGS,
@@ -172,6 +172,7 @@ FOR_TESTS = (
         "kube-score",
         "github.com/zegl/kube-score",
         (Binary("kube-score", "cmd/kube-score", 85),),
+        folder=MODULES / "kube-score",
     ),
     # Its charts alone, which bring the real definitions of its kinds.
     Tool(
