@@ -46,9 +46,9 @@ def demo(
     failures = show_demo(output, console)
     for failure in failures:
         complaints.print(failure, style="red")
-    console.print(
-        f"\nThe timeline: {output / 'index.html'}   the figures: {output / 'result.json'}"
-    )
+    console.print(f"\nThe timeline: {output / 'index.html'}")
+    console.print(f"The cost report: {output / 'report' / 'index.html'}")
+    console.print(f"The figures: {output / 'result.json'}")
     if failures:
         raise typer.Exit(1)
 

@@ -70,7 +70,6 @@ def run(
     metrics = scraper.stop(output / "metrics.json")
     summary = _producer_summary(twin, client, narrator)
 
-    narrator.chapter("The cost, as the report reads the bill")
     cost = costs.report(
         twin,
         output,
