@@ -109,11 +109,16 @@ def answer_or_reason(ask: Callable[..., T], *given: object) -> T | Unknown:
     """Return an answer, or why there is none."""
     try:
         return ask(*given)
-    except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
-        return Unknown(sentence(error), remedy_of(error))
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
-        said = one_line(f"{type(error).__name__}: {error}")
-        return Unknown(f"the answer is not as documented ({said})", remedy_of(error))
+        return unknown_answer(error)
+
+
+def unknown_answer(error: Exception) -> Unknown:
+    """Return why there is no answer, and what to do about it."""
+    if isinstance(error, BotoCoreError | ClientError | StillwaterError | OSError):
+        return Unknown(sentence(error), remedy_of(error))
+    said = one_line(f"{type(error).__name__}: {error}")
+    return Unknown(f"the answer is not as documented ({said})", remedy_of(error))
 
 
 def then(found: F | Unknown, ask: Callable[[F], T]) -> T | Unknown:

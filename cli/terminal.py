@@ -75,7 +75,7 @@ def say(console: Console, sentence: object, style: str | None = None) -> None:
 def write_page(path: Path, text: str) -> None:
     """Write a page where somebody asked for it; raise StillwaterError where it cannot be."""
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise StillwaterError(
             f"{path} cannot be written: {error.strerror}; name a file in a directory of yours."

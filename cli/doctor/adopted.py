@@ -29,7 +29,7 @@ from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
 from core.ground import naming
 from core.ground.errors import InvalidInput
-from core.ground.fields import Unknown, mapping_of
+from core.ground.fields import mapping_of
 from infra import spec
 from infra.alerts import alarms
 from infra.eks.api import Api, ApiError, Object
@@ -61,7 +61,7 @@ def examine(path: Path) -> Diagnosis:
         findings=worst_first(
             [
                 *findings(adopted, standing, ours, queues),
-                *(unknown(part, Unknown(why)) for part, why in unread_parts(standing)),
+                *(unknown(part, why) for part, why in unread_parts(standing)),
                 *surroundings_findings(session, _machines(adopted, number)),
             ]
         ),

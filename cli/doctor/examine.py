@@ -15,10 +15,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from cli.answers import answer_or_reason, then, then_any
-from cli.aws import PATIENCE, Clients, pages, require_login, sentence
+from cli.answers import answer_or_reason, then, then_any, unknown_answer
+from cli.aws import PATIENCE, Clients, pages, require_login
 from cli.doctor.account import Found, KubernetesCluster, LiveAccount
 from cli.survey import account, kafka, tools
 from cli.survey.account_parts import around, changes_of, keys_below
@@ -33,14 +31,11 @@ from core.checks.facts import NOT_ASKED, ClusterFacts, Snapshot
 from core.checks.finding import Finding, exit_code, unknown, worst_first, worth_knowing
 from core.checks.table import description_findings
 from core.cluster.operated import operated_cluster
-from core.ground import naming
-from core.ground.errors import StillwaterError, one_line
+from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown, mapping_of
 from core.model.account import Subnet
 from core.model.kafka import Kafka
 from core.model.nodes import Instance, Node
-from handlers.store.documents import Pauses
-from handlers.store.table import Records
 from infra.alerts import alarms
 from infra.eks.api import Api
 
@@ -168,9 +163,8 @@ def _node(name: str, instance: Instance, subnets: Mapping[str, Subnet]) -> Node:
     )
 
 
-UNREADABLE = (BotoCoreError, ClientError, StillwaterError)
 Reader = Callable[[], Iterator[Found]]
-_Answer = tuple[dict[str, Mapping[str, Any]], str]
+_Answer = tuple[dict[str, Mapping[str, Any]], Unknown | None]
 # One per reader.
 THREADS = 16
 
@@ -258,14 +252,10 @@ def _surroundings(target: Target, groups: Collection[str]) -> list[Finding]:
 def _pause(target: Target) -> Iterator[Finding]:
     """Yield that the cluster is paused: as somebody wants it, and to be named all the same."""
     spec = target.spec
-    try:
-        client = target.session.client("dynamodb", endpoint_url=target.endpoint_url)
-        records = Records(naming.ledger_table(spec.prefix), spec.region, client=client)
-        pause = Pauses(records, spec.name).current(time.time())
-    except (*UNREADABLE, ValueError, KeyError, TypeError) as error:
-        yield unknown(f"the pause of {spec.name}", Unknown(sentence(error)))
-        return
-    if pause is not None:
+    pause = answer_or_reason(lambda: target.pauses.current(time.time()))
+    if isinstance(pause, Unknown):
+        yield unknown(f"the pause of {spec.name}", pause)
+    elif pause is not None:
         yield worth_knowing(
             "pause",
             spec.name,
@@ -296,7 +286,9 @@ def _read(
             answer, reason = future.result()
             found |= answer
             unread += [
-                unknown(TITLES[part], Unknown(reason)) for part in parts if part not in answer
+                unknown(TITLES[part], reason or Unknown("it said nothing of it"))
+                for part in parts
+                if part not in answer
             ]
     return Snapshot(**found), unread
 
@@ -311,14 +303,9 @@ def _answered(reader: Reader) -> _Answer:
     try:
         for part, members in reader():
             found |= {part: members}  # what came before a refusal is kept
-    except UNREADABLE as error:
-        return found, sentence(error)
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
-        return (
-            found,
-            f"the answer is not as documented ({one_line(f'{type(error).__name__}: {error}')})",
-        )
-    return found, ""
+        return found, unknown_answer(error)
+    return found, None
 
 
 def as_json(diagnosis: Diagnosis) -> str:

@@ -81,10 +81,10 @@ class Standing:
     pod_set_versions: frozenset[str] | Unknown = frozenset({POD_SETS})
 
 
-def unread_parts(standing: Standing) -> list[tuple[str, str]]:
+def unread_parts(standing: Standing) -> list[tuple[str, Unknown]]:
     """Return each part nothing is known of, with why."""
     found = ((each.name, getattr(standing, each.name)) for each in fields(standing))
-    return [(TITLES[name], part.why) for name, part in found if isinstance(part, Unknown)]
+    return [(TITLES[name], part) for name, part in found if isinstance(part, Unknown)]
 
 
 def secrets_named(adopted: Adoption) -> list[str]:

@@ -288,5 +288,8 @@ def test_an_empty_plan_is_a_page_too() -> None:
 
 
 def test_a_page_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    # A name of a file that is no UTF-8 is one all the same.
+    write_page(tmp_path / "plan.html", "caf\udce9")
+    assert (tmp_path / "plan.html").read_text() == "caf?"
     with pytest.raises(StillwaterError, match="cannot be written: No such file or directory"):
         write_page(tmp_path / "nowhere" / "plan.html", "")

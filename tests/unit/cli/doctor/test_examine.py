@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from rich.console import Console
 
+from cli.answers import UNFORESEEN
 from cli.doctor import examine
 from cli.doctor.account import Found, KubernetesCluster, LiveAccount
 from cli.doctor.examine import Diagnosis, _read
@@ -64,7 +65,8 @@ def test_a_cluster_nobody_can_reach_costs_nothing_of_aws() -> None:
 
     snapshot, unread = read([(("queues",), queues)], [(("pods",), pods)], unreachable)
     assert snapshot.queues == {}
-    assert unread == [unknown("Kafka's pods", Unknown("There is no such cluster"))]
+    seen = Unknown("There is no such cluster", "see to what it says, and ask again")
+    assert unread == [unknown("Kafka's pods", seen)]
 
 
 def test_an_answer_that_nobody_foresaw_is_unread_and_costs_no_other_part() -> None:
@@ -73,9 +75,8 @@ def test_an_answer_that_nobody_foresaw_is_unread_and_costs_no_other_part() -> No
 
     snapshot, unread = read([(("queues",), odd), (("balancers",), nothing)], [])
     assert snapshot.balancers == {}
-    assert unread == [
-        unknown("queues", Unknown("the answer is not as documented (KeyError: 'spec')"))
-    ]
+    said = Unknown("the answer is not as documented (KeyError: 'spec')", UNFORESEEN)
+    assert unread == [unknown("queues", said)]
 
 
 def nothing() -> Iterator[Found]:

@@ -14,6 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner
 
+from cli.answers import LOGIN
 from cli.doctor import adopted
 from cli.doctor import examine as examining
 from cli.doctor.examine import Machines, _answered, read, surroundings_findings
@@ -26,6 +27,7 @@ from core.checks.finding import Weight
 from core.cluster import ClusterSpec, parse
 from core.ground.instances import STANDARD_QUOTA
 from core.incidents.joining import Pause
+from handlers.store.documents import Pauses
 from infra.eks.api import ApiError
 from tests.unit.certificates import issue
 from tests.unit.cli.doctor.test_account import EXPECTED, Lists, cluster, item
@@ -391,11 +393,12 @@ def test_an_operator_elsewhere_is_read_by_its_account(server: Server, tmp_path: 
 
 
 def test_a_refused_part_is_not_known_and_costs_no_other(server: Server, tmp_path: Path) -> None:
-    server.held["/api/v1/namespaces/shop-kafka/secrets/eyes"] = 403
+    server.held["/api/v1/namespaces/shop-kafka/secrets/eyes"] = 401
     found = adopted.examine(described(tmp_path, "gate"))
     (unread,) = [each for each in found.findings if each.weight is Weight.UNKNOWN]
     assert unread.subject == "Secrets"
-    assert "was refused (403)" in unread.evidence
+    assert "was refused (401)" in unread.evidence
+    assert unread.remedy == LOGIN
     assert len(found.findings) == 3
     assert found.exit_code == 2
 
@@ -503,7 +506,7 @@ def test_a_handler_whose_settings_stand_elsewhere_costs_no_other_part() -> None:
     api: Any = Lists({"deployments": [odd]})
     found, why = _answered(lambda: reader(api))
     assert set(parts) - set(found) == {"second_handlers"}
-    assert "is set from another object" in why
+    assert "is set from another object" in why.why
 
 
 def test_every_part_that_a_reader_of_the_cluster_yields_is_asked_for() -> None:
@@ -534,7 +537,7 @@ def said(spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(examining, "LiveAccount", LivingAccount)
     monkeypatch.setattr(examining, "_surroundings", lambda *_: [])
     pause = Pause("ann", "an upgrade", 0)
-    monkeypatch.setattr(examining.Pauses, "current", lambda *_: pause)
+    monkeypatch.setattr(Pauses, "current", lambda *_: pause)
     target = Target(spec, boto3.Session("AKIAEXAMPLE", "none", region_name=spec.region))
     found = examining.examine(target).findings
     return Counter(each.check for each in found if each.check != "drift")
