@@ -209,10 +209,10 @@ def kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | No
     """Say who wants the instance kept for now: a pause, a person, or a zone that is frozen."""
     if seen.paused:
         return seen.paused
-    if incident.release is not None:
-        return None
     if incident.held_until is not None and seen.now < incident.held_until:
         return f"Instance {incident.instance_id} is held until {clock(incident.held_until)}."
+    if incident.release is not None:
+        return None
     freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)
     return None if freeze is None else f"{freeze.sentence} Nothing is drained there."
 

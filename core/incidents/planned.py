@@ -33,7 +33,7 @@ from core.incidents.actions import (
     go,
     stay,
 )
-from core.incidents.consenting import look_again, out_of_time, overtaking_decision
+from core.incidents.consenting import kept_back, look_again, out_of_time, overtaking_decision
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.joining import scheduled_changes
 from core.incidents.observation import Observation, Policy
@@ -197,7 +197,7 @@ def decide_asked(incident: Incident, seen: Observation, policy: Policy) -> Decis
 
 def _begin(incident: Incident, seen: Observation, policy: Policy, taken: str) -> Decision:
     """Start replacing once the window is open and nobody wants the instance kept."""
-    kept = _kept_back(incident, seen, policy)
+    kept = kept_back(incident, seen, policy)
     hurry = _against_a_freeze(incident, seen, policy, taken)
     if kept:
         late = out_of_time(incident, seen, policy)
@@ -251,15 +251,6 @@ def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
     )
 
 
-def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    if seen.paused:
-        return seen.paused
-    if incident.held_until is not None and seen.now < incident.held_until:
-        return f"It is held until {clock(incident.held_until)}."
-    freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)
-    return None if freeze is None else f"{freeze.sentence} Nothing planned happens there."
-
-
 def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Say what keeps planned work from going on in `replacing` or `holding`; None: nothing."""
     if incident.called_off or given_up(incident, seen):
@@ -267,7 +258,7 @@ def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | N
     if incident.ahead and seen.now - incident.opened_at > AHEAD_SECONDS:
         return call_off(incident, seen, policy, "Its run has not come to it within an hour.")
     mine: tuple[Action, ...] = (DropLease(),) if seen.lease_holder == incident.id else ()
-    kept = _kept_back(incident, seen, policy)
+    kept = kept_back(incident, seen, policy)
     if kept:
         return stay(incident, policy, kept, *mine, delay=4 * policy.tick_interval_seconds)
     start = _start(incident, seen, policy)

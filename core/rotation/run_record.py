@@ -344,6 +344,7 @@ def resume(
         run,
         state=RunState.RUNNING,
         pause_asked_by=None,
+        abort_asked_by=None,
         turns=turns,
         options=options or run.options,
         pages=(),

@@ -31,13 +31,7 @@ from handlers.adapters.pods import Scrapes, pod_seen
 from handlers.examiner import Examiner
 from handlers.store.documents import Freezes
 from tests.every_case import every_case
-from tests.fake_kafka import (
-    ALL,
-    DESCRIBE,
-    DESCRIBE_CONFIGS,
-    FakeKafka,
-    FakePartition,
-)
+from tests.fake_kafka import ALL, DESCRIBE, DESCRIBE_CONFIGS, FakeKafka, FakePartition
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.in_memory import MemoryLedger, MemoryRecords
 from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
@@ -46,11 +40,7 @@ NOW = 10_000.0
 ROLES = {**dict.fromkeys((0, 1, 2), "controller"), **dict.fromkeys((10, 20, 30), "broker")}
 # What real nodes of Kafka 4.2.0 told.
 DATA = Path(__file__).parents[2] / "data" / "exporters"
-ERRORS = (
-    Metric.METADATA_LOAD_ERRORS,
-    Metric.METADATA_APPLY_ERRORS,
-    Metric.METADATA_ERRORS,
-)
+ERRORS = (Metric.METADATA_LOAD_ERRORS, Metric.METADATA_APPLY_ERRORS, Metric.METADATA_ERRORS)
 WORKER = "orders-connect-connect-0"
 
 

@@ -11,7 +11,7 @@ from core.incidents.record import LaunchFailure, State
 from core.incidents.terminating import MOST_FORWARDS
 from core.zones.incident import LostZone
 from handlers.store.documents import Pauses
-from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.announced import health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
@@ -103,6 +103,18 @@ def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> 
     assert station.incident("i-0x").state is State.GATING
     # Noted all the same: a Kafka pod may start there before the drain is over.
     assert [lease.node_id for lease in station.ledger.leases()] == [None]
+
+
+def test_a_person_who_holds_what_was_released_is_heard_until_then(station: Station) -> None:
+    station.announce(health_event())
+    station.ledger.put(ask_release(station.incident(), "ann", station.now))
+    asked(station, hold(station.incident(), station.now + 7200, "bob", station.now))
+    station.tick()
+    assert "is held until" in station.incident().reason
+    assert station.cluster.asked_to_terminate == []
+    station.now += 7200
+    station.tick(2)
+    assert station.cluster.asked_to_terminate != []
 
 
 def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) -> None:

@@ -186,6 +186,13 @@ def test_a_word_within_a_turn_keeps_who_is_not_begun_with(word: str, state: RunS
     assert station.ledger.open_incidents() == ()
 
 
+def test_a_run_that_is_resumed_is_aborted_no_more(station: Station) -> None:
+    start(station)
+    ask(station, "abort")
+    ask(station, "resume")
+    assert [t.node_id for t in turn(station).open_turns] == [10]
+
+
 def test_a_node_that_is_not_let_go_within_its_deadline_stops_the_run(station: Station) -> None:
     station.cluster.kafka = healthy_kafka(out=30)
     start(station, deadline_seconds=60, selection={"node_ids": [10, 20]})

@@ -13,13 +13,7 @@ from core.incidents.actions import CompleteHook, ForwardDrain, HookResult, Page,
 from core.incidents.consenting import not_ended
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
-from core.incidents.observation import (
-    GroupView,
-    InstanceView,
-    Observation,
-    PodView,
-    StandingDrain,
-)
+from core.incidents.observation import GroupView, InstanceView, Observation, PodView, StandingDrain
 from core.incidents.record import Forwarding, Incident, Replacement, State
 from core.incidents.replacement import still_missing
 from core.views import PartitionView

@@ -5,14 +5,7 @@ from typing import Any
 
 from core.cost import pricing
 from core.ground.naming import REBALANCE_TEMPLATE_ANNOTATION
-from core.rotation.rebalance import (
-    Rebalance,
-    Step,
-    disk_after,
-    next_step,
-    plan,
-    read_rebalance,
-)
+from core.rotation.rebalance import Rebalance, Step, disk_after, next_step, plan, read_rebalance
 from tests.every_case import every_case
 
 GIB = 1024**3

@@ -19,14 +19,7 @@ from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_pages import Page, Pages, topic_in
 from tests.every_case import every_case
-from tests.fake_kafka import (
-    ALL,
-    ALTER,
-    DESCRIBE,
-    DESCRIBE_CONFIGS,
-    FakeKafka,
-    FakePartition,
-)
+from tests.fake_kafka import ALL, ALTER, DESCRIBE, DESCRIBE_CONFIGS, FakeKafka, FakePartition
 from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
 
 

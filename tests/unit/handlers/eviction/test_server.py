@@ -121,13 +121,7 @@ def test_a_body_that_never_ends_is_given_up() -> None:
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": ASKED,
-        "headers": [],
-        "query_string": b"",
-    }
+    scope = {"type": "http", "method": "POST", "path": ASKED, "headers": [], "query_string": b""}
     anyio.run(served(yes, seconds=0.05), scope, receive, send)
     assert sent[0]["status"] == 408
 
