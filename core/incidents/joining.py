@@ -17,7 +17,7 @@ from typing import Any
 from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.events.announcements import CLOCKS_APART_SECONDS, ISSUES, URGENT
 from core.ground.errors import Conflict, InvalidInput
-from core.ground.fields import instance_in, part, readable, text
+from core.ground.fields import drop_keys, instance_in, part, readable, text
 from core.ground.naming import DRAIN_HOOK
 from core.ground.window import clock
 from core.incidents.record import (
@@ -30,6 +30,7 @@ from core.incidents.record import (
     Transition,
     apply_word,
     disrupted_for,
+    flat,
     governing,
     incident_id,
     is_another,
@@ -321,7 +322,7 @@ def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
     """
     _still_open(incident, "ignored")
     said = f"{actor} wants incident {incident.id} ignored: {reason}"
-    return _note_once(replace(incident, ignored_by=actor), actor, said, now)
+    return _note_once(replace(_as_read(incident), ignored_by=actor), actor, said, now)
 
 
 def ask_release(incident: Incident, actor: str, now: float) -> Incident:
@@ -335,7 +336,8 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
     said, asked = f"{actor} lets instance {incident.instance_id} go.", Release(by=actor, at=now)
     if incident.state is not State.RETAINED:
         _still_open(incident, "released")
-        return _note_once(replace(incident, release=asked, held_until=None), actor, said, now)
+        released = replace(_as_read(incident), release=asked, held_until=None)
+        return _note_once(released, actor, said, now)
     round_number = round_of(incident.id) + 1
     return Incident(
         id=incident_id(incident.instance_id, round_number),
@@ -351,6 +353,11 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
         reason=said,
         transitions=(Transition(now, State.OPENED, actor, said),),
     )
+
+
+def _as_read(incident: Incident) -> Incident:
+    """Return an incident as this release reads it, which a person's word decides by."""
+    return replace(incident, unread=drop_keys(incident.unread, *flat(incident)))
 
 
 _OF_LAUNCHES = frozenset({GroupChange.LAUNCHED, GroupChange.LAUNCH_FAILED})

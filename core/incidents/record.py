@@ -391,9 +391,10 @@ class Incident:
 
     @property
     def unreadable(self) -> str | None:
-        """Return the word of a newer release without which nothing can be decided."""
+        """Return the word of a newer release without which nobody but a person can decide."""
         words = [str(self.unread[n]) for n in ("kind", "state") if n in self.unread]
-        unknown = any("state" in each.unread for each in self.transitions)
+        decided = self.release is not None or self.ignored_by is not None
+        unknown = not decided and any("state" in each.unread for each in self.transitions)
         return " ".join(words) or ("a state" if unknown else None)
 
     @property

@@ -277,8 +277,7 @@ _EARLIER = "parallel_per_zone"
 
 def run_to_document(run: Run) -> dict[str, Any]:
     """Return the document of a run, with what a newer release had written into it."""
-    document: dict[str, Any] = as_document(run)
-    return document
+    return dict(as_document(run))
 
 
 def run_from_document(document: Mapping[str, Any], version: int) -> Run:

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from core.ground.constants import LEDGER_ERRORS
 from core.ground.errors import Conflict, StillwaterError
+from core.incidents.joining import ask_release
 from core.rotation.run_record import Run, RunState, run_from_document, run_to_document
 from core.zones.incident import AUTOSHIFT, silence_limit
 from handlers.store.documents import LostZone
@@ -80,6 +81,19 @@ def test_a_person_may_abort_it_and_start_another(station: Station) -> None:
     assert ask(station, "abort")["run"]["state"] == "aborted"
     station.now += 60
     assert start(station).state is RunState.RUNNING
+
+
+@every_case("changed", [{"state": "parked"}, {"kind": "parked"}, {"announcements": None}])
+def test_a_person_lets_an_instance_go_whose_incident_cannot_be_read(changed: object) -> None:
+    station = Station()
+    announce(station)
+    version, document = station.ledger._incidents[OLD]
+    station.ledger._incidents[OLD] = version, json.dumps({**json.loads(document), **changed})
+    assert station.incident().unreadable
+    station.ledger.put(ask_release(station.incident(), "ada", station.now))
+    station.sweep(60)
+    station.tick(6)
+    assert len(station.forwarded) == 1
 
 
 def test_what_a_newer_release_added_is_written_back_as_it_was(station: Station) -> None:
