@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from core.availability.budget import Spent
 from core.cluster.fleet import FleetFile, FleetStop, parse_fleet
 from core.cluster.operation import Maintenance
-from core.fleet import (
-    ClusterFacts,
-    FleetDecision,
-    RotationEstimate,
-    Standing,
-    decide,
-)
+from core.fleet import ClusterFacts, FleetDecision, RotationEstimate, Standing, decide
 from core.ground.errors import InvalidInput
 from core.ground.fields import Unknown
 from core.health.verdict import degraded, healthy, not_known, unhealthy
@@ -48,9 +42,7 @@ DONE = ClusterFacts(
     budget=None,
 )
 BEHIND = replace(
-    DONE,
-    nodes={10: WHY, 20: WHY},
-    estimate=RotationEstimate(nodes=2, seconds=1200.0, usd=0.4),
+    DONE, nodes={10: WHY, 20: WHY}, estimate=RotationEstimate(nodes=2, seconds=1200.0, usd=0.4)
 )
 CHECKOUT, BOTH = ["checkout"], ["checkout", "search"]
 FLEET = parse_fleet(

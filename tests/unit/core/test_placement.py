@@ -2,13 +2,7 @@
 
 from typing import Any
 
-from core.ground.placement import (
-    allocatable_of,
-    barrier,
-    needs_of,
-    shortage,
-    taints_of,
-)
+from core.ground.placement import allocatable_of, barrier, needs_of, shortage, taints_of
 from tests.every_case import every_case
 
 DEDICATED = {"key": "dedicated", "operator": "Equal", "value": "kafka", "effect": "NoSchedule"}
