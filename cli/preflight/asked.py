@@ -90,6 +90,7 @@ def _hosted_zones(asked: AccountClients, vpc_id: str) -> frozenset[str]:
 
 GLOBAL_REGION = "us-east-1"
 DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
+WOULD_BE_DONE = "DryRunOperation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +306,7 @@ def denied_actions(asked: AccountClients) -> dict[str, str]:
         "iam",
         "simulate_principal_policy",
         "EvaluationResults",
-        PolicySourceArn=principal_of(asked.caller),
+        PolicySourceArn=principal_of(asked.caller, asked.client("iam")),
         ActionNames=list(asked.needs.actions),
     ):
         if result["EvalDecision"] != "allowed":
@@ -318,11 +319,14 @@ def denied_actions(asked: AccountClients) -> dict[str, str]:
                 if result["EvalDecision"] == "implicitDeny"
                 else "a policy denies it"
             )
-    return {**found, **_dry_runs(asked)}
+    return {**found, **_dry_runs(asked, found)}
 
 
-def _dry_runs(asked: AccountClients) -> dict[str, str]:
-    """Simulation leaves out policies with conditions on the request; a dry run does not."""
+def _dry_runs(asked: AccountClients, denied: Mapping[str, str]) -> dict[str, str]:
+    """Simulation leaves out policies with conditions on the request; a dry run does not.
+
+    One without an answer hides nothing that is denied already.
+    """
     ec2 = asked.client("ec2")
     found = {}
     for action, operation, given in (
@@ -332,18 +336,27 @@ def _dry_runs(asked: AccountClients) -> dict[str, str]:
         try:
             getattr(ec2, operation)(DryRun=True, **given)
         except ClientError as error:
-            if error.response["Error"]["Code"] in DENIED:
+            code = error.response["Error"]["Code"]
+            if code in DENIED:
                 found[action] = "EC2 refuses a dry run of it"
+            elif code != WOULD_BE_DONE and not denied:
+                raise
     return found
 
 
-def principal_of(caller: str) -> str:
-    """Return whose policies a caller's are: of an assumed role's session, the role."""
+def principal_of(caller: str, iam: Any) -> str:
+    """Return whose policies a caller's are: of an assumed role's session, the role.
+
+    A session's ARN leaves out the role's path, and those of IAM Identity Center have one.
+    """
     head, _, rest = caller.partition(":assumed-role/")
     if not rest:
         return caller
-    partition, account = head.split(":")[1], head.split(":")[4]
-    return f"arn:{partition}:iam::{account}:role/{rest.split('/')[0]}"
+    partition, account, name = head.split(":")[1], head.split(":")[4], rest.split("/")[0]
+    try:
+        return str(iam.get_role(RoleName=name)["Role"]["Arn"])
+    except ClientError:
+        return f"arn:{partition}:iam::{account}:role/{name}"
 
 
 def bill(asked: AccountClients) -> str:

@@ -180,10 +180,7 @@ AT_TIMES = {
 }
 # And of one function alone: a description of ours names its nodes, an adopted one does not; and it
 # always has a termination handler.
-AT_TIMES_OF = {
-    "health": {("list", "strimzipodsets")},
-    "tick": {("create", "pods/eviction")},
-}
+AT_TIMES_OF = {"health": {("list", "strimzipodsets")}, "tick": {("create", "pods/eviction")}}
 
 
 def in_the_cluster(layer: Recorded, role: str) -> set[tuple[str, str]]:

@@ -235,11 +235,7 @@ RULES = events_rules(our_groups("test-orders", ["controller", "broker"]))
 # Sent by a group or a topic itself, without EventBridge.
 UNRULED = {"asg-terminate-direct", "asg-terminate-through-sns"}
 # A rule asks for what it can; the parser has the last word on these.
-LET_THROUGH = {
-    "asg-to-warm-pool",
-    "asg-replace-root-volume",
-    "health-operational-region",
-}
+LET_THROUGH = {"asg-to-warm-pool", "asg-replace-root-volume", "health-operational-region"}
 
 
 def heard(event: dict[str, Any], rules: Any = RULES) -> set[str]:

@@ -37,10 +37,7 @@ def operations(prometheus: str | None = None, **volumes: object) -> Recorded:
 
 @pytest.mark.parametrize(
     ("volumes", "verbs"),
-    [
-        ({}, ["list"]),
-        ({"mode": "apply", "max_monthly_increase_usd": 50}, ["list", "patch"]),
-    ],
+    [({}, ["list"]), ({"mode": "apply", "max_monthly_increase_usd": 50}, ["list", "patch"])],
 )
 def test_in_the_cluster_it_patches_node_pools_alone_and_only_where_it_applies(
     volumes: dict[str, object], verbs: list[str]

@@ -170,11 +170,7 @@ def test_every_input_is_put_to_a_call_or_has_a_reason_why_not(resources: list[Wa
     assert left == set()
 
 
-NO_MACHINES: Mapping[str, Any] = {
-    "scaling_groups": [],
-    "managed_node_groups": [],
-    "node_pools": [],
-}
+NO_MACHINES: Mapping[str, Any] = {"scaling_groups": [], "managed_node_groups": [], "node_pools": []}
 ACT: Mapping[str, Any] = {**NO_MACHINES, "level": "act", "kafkas": [KAFKA], "drainer": "none"}
 SLACK = {
     "channel": "C0HARBOUR1",

@@ -292,8 +292,22 @@ def test_what_comes_in_place_of_an_answer_is_a_line_without_its_page(said: str, 
 
 
 def test_a_session_is_judged_by_its_roles_policies() -> None:
-    assert principal_of(WHO["Arn"]) == "arn:aws:iam::111122223333:role/deployer"
-    assert principal_of("arn:aws:iam::1:user/ann") == "arn:aws:iam::1:user/ann"
+    silent = FakeAws({})("iam")
+    assert principal_of(WHO["Arn"], silent) == "arn:aws:iam::111122223333:role/deployer"
+    assert principal_of("arn:aws:iam::1:user/ann", silent) == "arn:aws:iam::1:user/ann"
+    pathed = "arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/deployer"
+    told = FakeAws({"iam.get_role": {"Role": {"Arn": pathed}}})("iam")
+    assert principal_of(WHO["Arn"], told) == pathed
+
+
+def test_a_dry_run_without_an_answer_is_no_right() -> None:
+    allowed = {"EvalActionName": "ec2:CreateVpc", "EvalDecision": "allowed"}
+    said = {"iam.simulate_principal_policy": {"EvaluationResults": [allowed]}}
+    unsaid = {"ec2.create_vpc": refusal("Unavailable")}
+    _, account = read(FakeAws({**ANSWERS, **said, **unsaid}))
+    assert isinstance(account.denied, Unknown)
+    _, account = read(FakeAws({**ANSWERS, **unsaid}))
+    assert "sqs:CreateQueue" in account.denied
 
 
 def test_up_stops_before_it_begins_and_names_the_way_round(monkeypatch: pytest.MonkeyPatch) -> None:

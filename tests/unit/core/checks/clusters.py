@@ -1,13 +1,7 @@
 """A cluster of somebody else's in which nothing is wrong, to break one fact at a time."""
 
 from core.checks.balancing import GATE_LABEL
-from core.checks.facts import (
-    AwsHealth,
-    ClusterFacts,
-    ControlPlane,
-    TargetGroup,
-    WayOut,
-)
+from core.checks.facts import AwsHealth, ClusterFacts, ControlPlane, TargetGroup, WayOut
 from core.ground.instances import STANDARD_QUOTA
 from core.model.account import AccountQuota, QuotaName, Subnet
 from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Volume

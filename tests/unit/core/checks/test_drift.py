@@ -63,10 +63,7 @@ def live_cluster(**changed: Any) -> Snapshot:
     whole = replace(
         EXPECTED.snapshot,
         services=services,
-        pods={
-            "orders-broker-a-10": broker(),
-            "orders-controller-a-0": controller(),
-        },
+        pods={"orders-broker-a-10": broker(), "orders-controller-a-0": controller()},
         volumes={"pvc-1": volume("Retain")},
     )
     return replace(whole, **changed)

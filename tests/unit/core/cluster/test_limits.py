@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 from core.checks import contradictions
 from core.cluster import ClusterSpec, limits, parse
 from core.cluster.addresses import beyond_what_accounts_begin_with
-from core.cluster.limits import (
-    LONGEST_SUFFIX,
-    ON_EVERY_NODE,
-    RULE_NAME_LIMIT,
-    problems,
-)
+from core.cluster.limits import LONGEST_SUFFIX, ON_EVERY_NODE, RULE_NAME_LIMIT, problems
 from core.ground.instances import table
 from infra.spec import doubts_of
 from infra.versions import ADDONS
