@@ -45,7 +45,7 @@ class CheckedPrices:
 
     @property
     def doubtful(self) -> bool:
-        return bool(self.aged or self.disagreements)
+        return bool(self.aged or self.disagreements or not self.book.prices)
 
 
 def check(book: PriceBook, tables: Path | None, today: date, old_days: int) -> CheckedPrices:
@@ -69,7 +69,9 @@ def show_checked(checked: CheckedPrices, console: Console) -> None:
             f"{number} read on {day}, {(checked.today - day).days} days ago: {'; '.join(sources)}.",
             style="yellow",
         )
-    if not checked.aged:
+    if not book.prices:
+        say(console, f"`{pricing.fetch_command(book.region)}` fetches them.", style="yellow")
+    elif not checked.aged:
         say(console, f"None was read more than {checked.old_days} days ago.")
     for each in checked.disagreements or ():
         say(console, each.sentence, style="yellow")

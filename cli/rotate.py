@@ -141,8 +141,10 @@ def show_plan(
 ) -> None:
     """Print what a run would do; the growth of the logs is watched for a few seconds."""
     rotation = Rotations.named(environment)
-    held = rotation.ask("held")["held"] if sample_seconds > 0 else None
-    time.sleep(sample_seconds)
+    held = None
+    if sample_seconds > 0:
+        held = rotation.ask("held")["held"]
+        time.sleep(sample_seconds)
     answer = rotation.ask("plan", held=held, **said)
     if page is not None:
         write_page(page, plan_page(answer["plan"]))

@@ -181,7 +181,9 @@ def rotate_plan(
     at_once: AtOnce = "1",
     in_place: InPlace = False,
     any_time: AnyTime = False,
-    sample: Annotated[float, typer.Option(help="Seconds to watch the logs grow; 0: not.")] = 5.0,
+    sample: Annotated[
+        float, typer.Option(min=0, max=600, help="Seconds to watch the logs grow; 0: not.")
+    ] = 5.0,
     as_json: AsJson = False,
     page: Page = None,
 ) -> None:

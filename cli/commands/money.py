@@ -179,7 +179,8 @@ def prices_check(
 ) -> None:
     """Say how old the price book is, and which rows a bill disagrees with.
 
-    Exit code 0: nothing is old and nothing disagrees; 1: something is or does.
+    Exit code 0: nothing is old and nothing disagrees; 1: something is or does, or the region has
+    no prices.
     """
     from cli import prices as command
     from cli import stack_settings, terminal

@@ -422,9 +422,9 @@ def _values(answers: InitAnswers, broker: BrokerSize, came: Origin) -> dict[str,
 
 
 def scalar(text: str) -> str:
-    """Return a text as YAML reads it back: `no` is a name here, and no answer."""
+    """Return a text as YAML reads it back, in a list or not: `no` is a name here, no answer."""
     try:
-        plain = yaml.safe_load(f"[{text}]") == [text]
+        plain = yaml.safe_load(f"- {text}\n- [{text}]") == [text, [text]]
     except yaml.YAMLError:
         plain = False
     return text if plain else json.dumps(text)

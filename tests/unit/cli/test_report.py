@@ -49,6 +49,12 @@ def test_a_book_of_today_is_no_news() -> None:
     assert "None was read more than 36500 days ago." in result.output
 
 
+def test_a_region_without_prices_is_no_good_news() -> None:
+    result = RUNNER.invoke(app, ["prices", "check", "--region", "us-eats-1"])
+    assert result.exit_code == 1
+    assert "`stillwater prices fetch --region us-eats-1` fetches them." in result.output
+
+
 def test_tables_that_are_none_are_named(tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["prices", "check", "--tables", str(tmp_path)])
     assert isinstance(result.exception, InvalidInput)

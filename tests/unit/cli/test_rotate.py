@@ -283,6 +283,10 @@ def test_a_run_shows_where_the_time_of_each_node_went() -> None:
     assert "<small>waits</small>" in page
 
 
+def test_nobody_watches_for_less_than_no_time() -> None:
+    assert CliRunner().invoke(rotate, ["plan", "prod", "--sample", "-1"]).exit_code == 2
+
+
 def test_an_empty_plan_is_a_page_too() -> None:
     assert bars(plan_page({**plan_of(), "interval_seconds": None})) == []
 

@@ -224,6 +224,7 @@ def test_init_says_what_is_missing_and_how_a_shell_gets_there(
 
 @pytest.mark.parametrize("name", ["no", "on", "null"])
 def test_a_name_that_yaml_reads_as_something_else_is_still_a_name(name: str) -> None:
+    assert yaml.safe_load(f"a: {command.scalar('-')}") == {"a": "-"}
     assert render(answers(name=name, environment=name), RELEASE).spec.prefix == f"{name}-{name}"
 
 
