@@ -26,7 +26,7 @@ from tests.integration.connect_workers import (
 )
 from tests.integration.waiting import until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(600)]
 PATIENCE_SECONDS = 180.0
 Seen = Mapping[str, Probed]
 

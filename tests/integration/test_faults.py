@@ -29,6 +29,7 @@ LONG = frozenset(
         "announcements_reordered",
         "api_server_down_before_the_drain",
         "api_server_down_beyond_the_lease",
+        "api_server_down_in_the_drain",
         "aws_throttled_before_the_drain",
         "aws_throttled_in_the_drain",
         "every_answer_lost_once",
@@ -37,6 +38,7 @@ LONG = frozenset(
         "handler_away_past_the_drain_limit",
         "handler_down_for_long",
         "interruption_killed_after_each_effect",
+        "kafka_unreachable_at_the_gate",
         "kafka_unreachable_before_the_drain",
         "killed_at_every_point_of_one_rotation",
         "spot_warning_beside_a_rotation",
@@ -44,6 +46,7 @@ LONG = frozenset(
         "tick_dead_for_long",
         "tick_killed_after_each_effect",
         "tick_outlives_its_lease",
+        "tick_overtaken",
         "writes_conflict",
     }
 )

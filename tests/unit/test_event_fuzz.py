@@ -30,7 +30,7 @@ SEED = int(os.environ.get("STILLWATER_FUZZ_SEED", str(random.randrange(2**32))))
 # Of the parsed messages a share goes through the function: what it does with one takes longer.
 ENTRY_COUNT = COUNT // 10
 # Counting every allocation takes long, so the last ones stand for all.
-WEIGHED, ROUNDS = 2_000, 4
+WEIGHED, ROUNDS = 500, 4
 # Less than a reference per message: nothing is kept of any of them.
 ALLOWED_GROWTH_BYTES = 8 * WEIGHED
 
