@@ -40,11 +40,7 @@ def may_leave(
 
 
 def may_leave_together(
-    leaving: frozenset[int],
-    cluster: ClusterView,
-    *,
-    isr_margin: int = 1,
-    even_last: bool = False,
+    leaving: frozenset[int], cluster: ClusterView, *, isr_margin: int = 1, even_last: bool = False
 ) -> Verdict:
     """Say whether Kafka nodes may be away at the same time, and nothing suffers for it.
 
@@ -86,8 +82,7 @@ def may_leave_together(
             f"until it is back, among them {alone[0].name},"
         )
     return Verdict(
-        allowed=True,
-        reason=f"{_may(leaving)}: {kept} and the quorum keeps its majority.",
+        allowed=True, reason=f"{_may(leaving)}: {kept} and the quorum keeps its majority."
     )
 
 
@@ -335,12 +330,7 @@ def outsider_missing(party: frozenset[int], kafka: ClusterView) -> str | None:
 
 
 def is_back(
-    node_id: int,
-    cluster: ClusterView,
-    *,
-    back_since: float | None,
-    now: float,
-    hold_seconds: float,
+    node_id: int, cluster: ClusterView, *, back_since: float | None, now: float, hold_seconds: float
 ) -> Verdict:
     """Say whether a node that left has fully returned, and stayed for `hold_seconds`.
 
@@ -359,8 +349,7 @@ def is_back(
             f"for {hold_seconds:.0f} s before the next may leave.",
         )
     return Verdict(
-        allowed=True,
-        reason=f"Node {node_id} is back in every ISR since {held_seconds:.0f} s.",
+        allowed=True, reason=f"Node {node_id} is back in every ISR since {held_seconds:.0f} s."
     )
 
 
@@ -417,9 +406,7 @@ class LeaderPlan:
 
 
 def plan(
-    partitions: Iterable[PartitionView],
-    original: Mapping[Partition, Order],
-    avoid: frozenset[int],
+    partitions: Iterable[PartitionView], original: Mapping[Partition, Order], avoid: frozenset[int]
 ) -> LeaderPlan:
     """Return what makes others than `avoid` lead, and gives back what nobody avoids any more.
 

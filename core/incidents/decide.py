@@ -78,7 +78,7 @@ def why_unanswered(interruption: Interruption) -> str | None:
     if interruption.kind is Kind.ASG_LAUNCH:
         return f"Instance {interruption.instance_id} is being launched, which takes nothing away."
     if interruption.closed:
-        return f"The scheduled change of instance {interruption.instance_id} is over or called off."
+        return f"What AWS announced for {interruption.instance_id} is over or called off."
     return None
 
 

@@ -87,6 +87,9 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
     if interruption.dedupe_key in incident.announcements or not incident.open:
         return incident
     kind = max(incident.kind, interruption.kind, key=_GRAVITY.index)
+    passed = None if kind is incident.kind else _in_passing(incident, interruption, now)
+    if passed is not None:
+        return passed
     newest, told = _newest_of_hook(incident, interruption, now), interruption.disruption
     joined = replace(
         incident,
@@ -102,6 +105,21 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
     return _take_over_schedule(
         _join_hook(joined, interruption, now, newest=newest), interruption, now
     )
+
+
+def _in_passing(incident: Incident, told: Interruption, now: float) -> Incident | None:
+    """Return an incident with a graver word that asks nothing of it; None: the word takes it over.
+
+    Nothing is done about an issue, a reboot or what is closed that would end what others began.
+    """
+    begun = incident.state is not State.OPENED
+    heard = replace(incident, announcements=(*incident.announcements, told.dedupe_key))
+    if told.kind is Kind.SCHEDULED_CHANGE:
+        changes = apply_word(scheduled_changes(incident), told, now)
+        asks = governing(changes, retiring=begun) is not None
+        return None if asks else replace(heard, scheduled=changes)
+    asks = told.kind not in ISSUES or not (begun or told.closed)
+    return None if asks else _note_once(heard, "aws", _opening(told), now)
 
 
 def _newest_of_hook(incident: Incident, interruption: Interruption, now: float) -> bool:

@@ -37,14 +37,7 @@ from core.incidents.observation import (
     PodView,
     StatusView,
 )
-from core.incidents.record import (
-    Drainer,
-    GroupRefusal,
-    Incident,
-    Reason,
-    State,
-    disrupted_for,
-)
+from core.incidents.record import Drainer, GroupRefusal, Incident, Reason, State, disrupted_for
 
 # EC2's words for a machine that has not ended yet.
 ON_ITS_WAY_OUT = frozenset({"stopping", "shutting-down"})

@@ -288,10 +288,12 @@ def is_answered(history: Sequence[Incident], found: Announce, now: float) -> boo
 def _dealt_with(over: Incident) -> Iterator[ScheduledChange]:
     """Yield the events that an incident is over with; cancelled, it has left to come what is open.
 
-    So has one with a new root volume. Whoever wanted it ignored has dealt with all of them.
+    So has one with a new root volume, or of others' drain. Whoever wanted it ignored has dealt with
+    all of them.
     """
     stays = over.in_place is not None and over.state is State.RIDDEN_THROUGH
-    left = (stays or over.state is State.CANCELLED) and over.ignored_by is None
+    others = over.kind is Kind.EVICTION
+    left = (stays or others or over.state is State.CANCELLED) and over.ignored_by is None
     return (each for each in scheduled_changes(over) if each.closed or not left)
 
 

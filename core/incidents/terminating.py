@@ -59,14 +59,7 @@ from core.incidents.consenting import (
     who_goes_first,
 )
 from core.incidents.learn import WAITING, doubt, pod_there
-from core.incidents.observation import (
-    ENDING,
-    STOPPED,
-    Observation,
-    PodOnNode,
-    PodView,
-    Policy,
-)
+from core.incidents.observation import ENDING, STOPPED, Observation, PodOnNode, PodView, Policy
 from core.incidents.record import Forwarding, Incident, State
 from core.incidents.replacement import (
     GROUP_PATIENCE_SECONDS,

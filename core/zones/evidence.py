@@ -33,9 +33,7 @@ class ZoneSight:
 
 
 def evidence_of(
-    nodes: Sequence[NodeView],
-    statuses: Mapping[str, StatusView],
-    leaving: Collection[str] = (),
+    nodes: Sequence[NodeView], statuses: Mapping[str, StatusView], leaving: Collection[str] = ()
 ) -> dict[str, str]:
     """Return the zone in which more of our Kafka nodes are in trouble than anywhere else, if any.
 
@@ -114,10 +112,7 @@ def _ended_by_age(incident: ZoneIncident, now: float, pages: list[Page]) -> Zone
 
 
 def _judge_evidence(
-    incident: ZoneIncident,
-    others: Sequence[ZoneIncident],
-    sight: ZoneSight,
-    pages: list[Page],
+    incident: ZoneIncident, others: Sequence[ZoneIncident], sight: ZoneSight, pages: list[Page]
 ) -> ZoneIncident:
     if not incident.open or incident.source == LOST_ZONE:
         return incident
@@ -143,10 +138,7 @@ def _is_ours(zone_id: str, sight: ZoneSight) -> bool:
 
 
 def _still_frozen(
-    incident: ZoneIncident,
-    others: Sequence[ZoneIncident],
-    sight: ZoneSight,
-    pages: list[Page],
+    incident: ZoneIncident, others: Sequence[ZoneIncident], sight: ZoneSight, pages: list[Page]
 ) -> ZoneIncident:
     """Let go of the last zone, and call a person for a zone that AWS has frozen by a shift."""
     zone = sight.names.get(incident.zone_id or "") or incident.zone

@@ -79,12 +79,7 @@ def handler_asks(stage: Stage, world: World, key: Key, faults: Mapping[int, str]
 
 
 def _answered(
-    stage: Stage,
-    world: World,
-    pod: PodView,
-    instance_id: str,
-    who: str,
-    faults: Mapping[int, str],
+    stage: Stage, world: World, pod: PodView, instance_id: str, who: str, faults: Mapping[int, str]
 ) -> str | None:
     """Return who is to blame for an eviction that is let through; None: nobody goes."""
     if world.is_down("gate"):

@@ -305,11 +305,7 @@ REFILLED = (
 )
 LONG_HELD = Scenario("hooks near their end and a leaver", _held_for_a_day)
 REFRESHED = Scenario("an instance refresh of all groups", _refreshed)
-ONE_ZONE = Scenario(
-    "two leavers of one zone, and a loss",
-    _leaving_and_lost,
-    six_brokers,
-)
+ONE_ZONE = Scenario("two leavers of one zone, and a loss", _leaving_and_lost, six_brokers)
 THIN_TOPICS = Scenario(
     "three leavers and topics of too few replicas",
     _leaving("i-0a", "i-0b", "i-0c"),
@@ -318,9 +314,7 @@ THIN_TOPICS = Scenario(
 APART = (
     Scenario("two controllers leave", _leaving("i-q0a", "i-q0b"), controllers_apart),
     Scenario(
-        "a controller and two brokers leave",
-        _leaving("i-q0a", "i-0b", "i-0c"),
-        controllers_apart,
+        "a controller and two brokers leave", _leaving("i-q0a", "i-0b", "i-0c"), controllers_apart
     ),
     Scenario(
         "a controller is lost while another leaves",

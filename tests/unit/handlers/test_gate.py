@@ -15,7 +15,7 @@ from core.views import ClusterView
 from core.zones.incident import LostZone
 from handlers.store.documents import Pauses
 from tests.every_case import every_case
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.announced import REBOOT, RETIREMENT, ec2_event, health_event, hook_event
 from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door, lag
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
@@ -77,6 +77,23 @@ def test_the_second_goes_once_the_first_is_back_for_good(door: Door) -> None:
     assert door.station.ledger.leases() == ()
     assert door.ask(20).allowed
     assert list(breaks([door.station.incident(id_) for id_ in (OLD, "i-0b")])) == []
+
+
+PASSING = [(REBOOT, "open"), (RETIREMENT, "closed"), ("AWS_EC2_INSTANCE_ISSUE", "open")]
+
+
+@pytest.mark.parametrize("word", PASSING)
+def test_what_asks_nothing_takes_no_drain_over(door: Door, word: tuple[str, str]) -> None:
+    door.spare()
+    assert door.ask().allowed
+    said = health_event(word[0], status=word[1])
+    issue = word[0].endswith("ISSUE")
+    door.station.announce(said.replace("scheduledChange", "issue") if issue else said)
+    assert door.ask().allowed
+    door.evicted(10, NEW)
+    door.tick_until(State.RIDDEN_THROUGH)
+    assert door.station.incident().kind is Kind.EVICTION
+    assert door.station.cluster.asked_to_terminate == []
 
 
 def test_a_lagging_broker_keeps_the_others_and_the_partition_is_named(door: Door) -> None:
@@ -469,9 +486,7 @@ def named(each: object) -> str:
 
 
 @every_case("drainer", EVICTING, ids=named)
-def test_whoever_evicts_is_let_through_where_kafka_and_a_place_allow_it(
-    drainer: Remover,
-) -> None:
+def test_whoever_evicts_is_let_through_where_kafka_and_a_place_allow_it(drainer: Remover) -> None:
     gated = Door()
     whole(gated)
     assert drainer.ask(gated).allowed

@@ -88,6 +88,12 @@ def test_what_was_planned_becomes_a_termination_and_then_a_warning() -> None:
     assert merge(incident, announcement(Kind.STATE_CHANGE), 3.0).kind is Kind.SPOT_INTERRUPTION
 
 
+def test_the_end_of_a_change_that_was_never_announced_calls_no_sickness_off() -> None:
+    sick = opened_incident(Kind.SICK_NODE)
+    ended = merge(sick, announcement(Kind.SCHEDULED_CHANGE, closed=True), 1.0)
+    assert (ended.kind, ended.called_off) == (Kind.SICK_NODE, False)
+
+
 def test_a_clock_ahead_of_ours_does_not_postpone_heartbeats() -> None:
     assert open_incident(announcement(occurred_at=99.0), 10.0).announced_at == 10.0
     assert open_incident(announcement(occurred_at=None), 10.0).announced_at == 10.0

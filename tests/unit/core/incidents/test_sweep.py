@@ -210,7 +210,9 @@ def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
         assert is_answered((over,), finding, NOW) is not again
     in_place = replace(over, state=State.RIDDEN_THROUGH, in_place=InPlace(image_id="ami-new"))
     assert not is_answered((in_place,), planned, NOW)  # A new root volume ends no retirement.
-    for left in (over, in_place):
+    passing = replace(over, kind=Kind.EVICTION, state=State.RIDDEN_THROUGH)
+    assert not is_answered((passing,), planned, NOW)  # Nor does a drain of others.
+    for left in (over, in_place, passing):
         assert is_answered((replace(left, ignored_by="ann"),), planned, NOW)
 
 
