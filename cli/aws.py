@@ -22,7 +22,7 @@ NO_CREDENTIALS = f"AWS credentials are missing here: {REMEDY}"
 # Whoever answers a call it does not know: a stand-in's server.
 NO_SUCH_CALL = {"404", "501", "InternalFailure", "UnknownOperationException"}
 IN_REACH = (
-    "Is the environment up in this account and region (`stillwater preview ENV` shows what is "
+    "Is the environment up in this account and region (`stillwater doctor ENV` shows what is "
     "missing), and may you do this?"
 )
 # Of whoever asks an account many questions at once.
@@ -64,8 +64,8 @@ def require_login(whose: str) -> Iterator[None]:
         yield
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(
-            f"AWS does not say who is calling ({sentence(error)}); log in to {whose}, or name its "
-            f"profile in AWS_PROFILE."
+            f"AWS does not say who is calling ({sentence(error)}); log in to {whose}, name its "
+            f"profile in AWS_PROFILE, or let this machine reach AWS."
         ) from None
 
 

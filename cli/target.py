@@ -179,8 +179,8 @@ class Cluster:
             decoded = json_object(answer["Payload"].read())
         except (BotoCoreError, ClientError) as error:
             raise StillwaterError(
-                f"λ {name} could not be invoked: {one_line(error)}. `stillwater up` makes it, and "
-                f"you need lambda:InvokeFunction on it."
+                f"λ {name} could not be invoked: {one_line(error)}. {self.maker} makes it, and you "
+                f"need lambda:InvokeFunction on it."
             ) from None
         if answer.get("FunctionError"):
             said = decoded.get("errorMessage", "it said nothing")
@@ -193,8 +193,14 @@ class Cluster:
         """Return the error of an answer that no function of this release gives."""
         return StillwaterError(
             f"λ {naming.function(self.spec.prefix, role)} answered in a form that this release "
-            "cannot read. It may have another version; `stillwater up` brings it to this one."
+            f"cannot read. It may have another version; {self.maker} brings it to this one."
         )
+
+    @property
+    def maker(self) -> str:
+        """Return the command that makes its functions: our stacks', or of a cluster that exists."""
+        own = isinstance(self.spec, ClusterSpec)
+        return "`stillwater up`" if own else "`pulumi up` of its operations stack"
 
 
 @dataclass(frozen=True)
