@@ -265,8 +265,8 @@ MUTANTS = (
     _M(
         "a pause keeps nobody",
         "core",
-        "    if seen.paused:\n        return seen.paused\n    if incident.release is not None:",
-        "    if incident.release is not None:",
+        "    if seen.paused:\n        return seen.paused\n    if incident.held_until is not None",
+        "    if incident.held_until is not None",
     ),
     # Kafka's consent.
     _M(
