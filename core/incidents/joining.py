@@ -112,7 +112,7 @@ def _in_passing(incident: Incident, told: Interruption, now: float) -> Incident 
 
     Nothing is done about an issue, a reboot or what is closed that would end what others began.
     """
-    begun = incident.state is not State.OPENED
+    begun = incident.state is not State.OPENED or incident.kind is Kind.SICK_NODE
     heard = replace(incident, announcements=(*incident.announcements, told.dedupe_key))
     if told.kind is Kind.SCHEDULED_CHANGE:
         changes = apply_word(scheduled_changes(incident), told, now)

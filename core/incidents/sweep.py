@@ -582,7 +582,7 @@ def _recoveries(
 ) -> Iterator[Announce]:
     """Call departures off of machines that all three call well; EC2's silence proves nothing.
 
-    One that has begun cannot be called off.
+    One that has begun cannot be called off, nor one that is wanted for another reason by now.
     """
     by_instance = {incident.instance_id: incident for incident in treated}
     for node in nodes:
@@ -591,7 +591,8 @@ def _recoveries(
         if incident is None or status is None or not node.ready or signs_of(node, status):
             continue
         begun = incident.hooks or incident.terminate_asked_at is not None
-        if not (begun or incident.called_off) and incident.state in UNDRAINED:
+        ours = incident.kind is Kind.SICK_NODE
+        if ours and not (begun or incident.called_off) and incident.state in UNDRAINED:
             what = f"well:{len(incident.announcements)}"
             told = _announcement(Kind.SICK_NODE, incident.instance_id, what)
             yield Announce(replace(told, closed=True), f"{incident.instance_id} is well again.")

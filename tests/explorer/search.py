@@ -17,14 +17,7 @@ from dataclasses import dataclass, field
 from core.incidents.sweep import LEFT_OUT_SECONDS
 from tests.explorer import agenda, nature, rest_rules
 from tests.explorer.canonical import state_of
-from tests.explorer.choices import (
-    Choice,
-    Walk,
-    call_faults,
-    drawn,
-    take_step,
-    world_choices,
-)
+from tests.explorer.choices import Choice, Walk, call_faults, drawn, take_step, world_choices
 from tests.explorer.limits import HOLD_LIMIT, HOOK_LIMIT, SWEEP
 from tests.explorer.scenarios import Scenario
 from tests.explorer.stage import Stage

@@ -88,10 +88,11 @@ def test_what_was_planned_becomes_a_termination_and_then_a_warning() -> None:
     assert merge(incident, announcement(Kind.STATE_CHANGE), 3.0).kind is Kind.SPOT_INTERRUPTION
 
 
-def test_the_end_of_a_change_that_was_never_announced_calls_no_sickness_off() -> None:
-    sick = opened_incident(Kind.SICK_NODE)
-    ended = merge(sick, announcement(Kind.SCHEDULED_CHANGE, closed=True), 1.0)
-    assert (ended.kind, ended.called_off) == (Kind.SICK_NODE, False)
+@pytest.mark.parametrize("code", ["AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED", None])
+def test_a_reboot_or_the_end_of_an_unknown_change_takes_no_sickness_over(code: str | None) -> None:
+    said = announcement(Kind.SCHEDULED_CHANGE, event_type=code, closed=code is None)
+    heard = merge(opened_incident(Kind.SICK_NODE), said, 1.0)
+    assert (heard.kind, heard.called_off) == (Kind.SICK_NODE, False)
 
 
 def test_a_clock_ahead_of_ours_does_not_postpone_heartbeats() -> None:
