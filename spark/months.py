@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 
 from spark.rows import Found
 from spark.tag_keys import OURS, KafkaTags
@@ -66,12 +67,16 @@ def is_by_the_month(days: Collection[date], today: date) -> bool:
     return is_first and today > max(days) + timedelta(days=2)
 
 
+# Rows by the hundred thousand have some ninety days.
+_month_of = cache(lambda day: None if day is None else day.isoformat()[:7])
+
+
 def is_of_its_month(row: Found) -> bool:
     """Say whether a row's day is one of the month that billed it.
 
     A correction of an earlier month, or a fee that begins later, is no day of this one.
     """
-    return row.day is not None and row.day.isoformat()[:7] == row.billing_period
+    return bool(_month_of(row.day) == row.billing_period)
 
 
 def last_complete_day(last: date, read_on: date | None) -> date:

@@ -154,7 +154,7 @@ def text_rows(stream: IO[bytes], header: Header) -> Iterator[list[str] | str]:
 
 
 # More lines than these are added up apart, which bounds a worker's memory.
-LINES_AT_ONCE = 1 << 19
+LINES_AT_ONCE = 1 << 20
 TEXT_LINES_AT_ONCE = 1 << 16
 # The text of a line that does not hold the columns of its header; null of one that does.
 CORRUPT = "_corrupt_line"

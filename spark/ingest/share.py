@@ -41,7 +41,6 @@ from spark.tag_keys import CLAIM_TAG, all_spellings
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-
 # What a described line is known by.
 KEYS = Described._fields
 USAGE_KEYS = ("billing_period", "day", *KEYS)

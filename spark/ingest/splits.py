@@ -70,7 +70,6 @@ POD_ROWS = struct(
     **dict.fromkeys(AMOUNTS, MONEY),
 )
 
-
 _INTERVAL = ("billing_period", "instance_id", "at")
 _KEYS = POD_ROWS.names[: -len(AMOUNTS)]
 

@@ -44,7 +44,6 @@ NOT_NAMED = (
     "no charges then, or the tag was not active yet."
 )
 
-
 # Words in a key or a value by which a tag is likely to mean Kafka.
 KAFKA_WORDS = re.compile(r"(?i)kafka|strimzi|streaming|event-?bus")
 KEYS_KEPT = 30

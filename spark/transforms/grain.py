@@ -27,7 +27,6 @@ SURE = frozenset((Easy.EXTENDED_SUPPORT, Easy.IDLE_RESERVATION, Easy.IDLE_IPV4))
 # price per GB than gp2".
 PARTS = {Easy.GP2_VOLUMES: Decimal("0.2")}
 
-
 COSTS = ("billed_cost", "amortised_cost", "net_cost")
 KEYS = (
     *("billing_period", "day", "component", "attribution", "cluster", "owner", "node_id", "zone"),

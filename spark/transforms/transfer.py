@@ -45,7 +45,6 @@ _MONEY_PLACES = Decimal("1e-18")
 _DIGITS = 60
 _Row = row_type(TRANSFER.schema)
 
-
 MEASURED = (Flow.PRODUCE, Flow.REPLICATE, Flow.CONSUME)
 
 
