@@ -95,8 +95,11 @@ def _file_sentence(error: OSError) -> str | None:
 
 def _is_refusal_of_aws(error: Exception) -> bool:
     """Say whether AWS refused or was not reached; commands that know more say it themselves."""
-    refusals = sys.modules.get("botocore.exceptions")
-    return refusals is not None and isinstance(error, refusals.ClientError | refusals.BotoCoreError)
+    if "botocore.exceptions" not in sys.modules:
+        return False
+    from cli.aws import NO_ANSWER  # noqa: PLC0415 - the other commands need no boto3
+
+    return isinstance(error, NO_ANSWER)
 
 
 def _not_installed(what: str, extra: str) -> str:

@@ -17,8 +17,9 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
+from botocore.parsers import ResponseParserError
 
-from cli.aws import sentence
+from cli.aws import NO_ANSWER, sentence
 from core.ground.errors import StillwaterError, one_line
 from core.ground.fields import Unknown
 from infra.eks.api import ApiError
@@ -55,7 +56,7 @@ def remedy_of(error: Exception) -> str:
         return _aws_remedy(error)
     if isinstance(error, ApiError):
         return _kubernetes_remedy(error)
-    if isinstance(error, ConnectionError | HTTPClientError):
+    if isinstance(error, ConnectionError | HTTPClientError | ResponseParserError):
         return "let this machine reach AWS's endpoints in that region, and ask again"
     if isinstance(error, StillwaterError):
         return _reading_remedy(str(error))
@@ -115,7 +116,7 @@ def answer_or_reason(ask: Callable[..., T], *given: object) -> T | Unknown:
 
 def unknown_answer(error: Exception) -> Unknown:
     """Return why there is no answer, and what to do about it."""
-    if isinstance(error, BotoCoreError | ClientError | StillwaterError | OSError):
+    if isinstance(error, (*NO_ANSWER, StillwaterError, OSError)):
         return Unknown(sentence(error), remedy_of(error))
     said = one_line(f"{type(error).__name__}: {error}")
     return Unknown(f"the answer is not as documented ({said})", remedy_of(error))

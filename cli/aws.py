@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from core.ground.errors import StillwaterError, one_line, passed_on
 from handlers.adapters.calls import portions
@@ -25,6 +26,8 @@ IN_REACH = (
     "Is the environment up in this account and region (`stillwater doctor ENV` shows what is "
     "missing), and may you do this?"
 )
+# A refusal, nobody who answers, or a proxy's words in the place of an answer.
+NO_ANSWER = (BotoCoreError, ClientError, ResponseParserError)
 # Of whoever asks an account many questions at once.
 PATIENCE = Config(
     connect_timeout=5,
@@ -62,7 +65,7 @@ def require_login(whose: str) -> Iterator[None]:
     """Turn it into a sentence that STS does not say who calls."""
     try:
         yield
-    except (BotoCoreError, ClientError) as error:
+    except NO_ANSWER as error:
         raise StillwaterError(
             f"AWS does not say who is calling ({sentence(error)}); log in to {whose}, name its "
             f"profile in AWS_PROFILE, or let this machine reach AWS."

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from cli.aws import NO_ANSWER
 from core.ground import naming
 from core.ground.errors import InvalidInput, StillwaterError, one_line
 from spark.files import version
@@ -370,7 +369,7 @@ def reachable(address: str) -> Iterator[None]:
     """Turn what S3 refuses into a sentence."""
     try:
         yield
-    except (BotoCoreError, ClientError) as error:
+    except NO_ANSWER as error:
         raise StillwaterError(
             f"{address} could not be read: {one_line(error)}. You need s3:ListBucket on the bucket "
             f"and s3:GetObject below that address."

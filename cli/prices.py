@@ -16,7 +16,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from cli import aws
@@ -241,7 +240,7 @@ def _aws_quotes(client: Any, gathered: Gathered, today: date, show: Any) -> Iter
                         for quoted in price_list.product_quotes(json.loads(entry), today):
                             if gathered.wants(quoted.product):
                                 yield quoted
-    except (BotoCoreError, ClientError) as error:
+    except aws.NO_ANSWER as error:
         raise StillwaterError(
             f"AWS's price list does not answer ({one_line(error)}); the call needs "
             f"pricing:GetProducts. Without an account: download index.json of a service and "

@@ -15,11 +15,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from cli import aws, stack_settings
-from cli.aws import out_of_reach
+from cli.aws import NO_ANSWER, out_of_reach
 from cli.target import Cluster
 from cli.terminal import say
 from core.cluster.report_facts import report_facts
@@ -159,7 +158,7 @@ def make_on_emr(asked: ReportOptions, console: Console) -> Document:
         with _goes_on(run.application_id, run.run_id, console):
             emr.follow(client, run, lambda state: say(console, f"  {state}"))
         emr.fetch(s3, run, asked.tables)
-    except (BotoCoreError, ClientError) as error:
+    except NO_ANSWER as error:
         raise StillwaterError(out_of_reach("The job on EMR could not be run.", error)) from None
     # What the job read stays where it is: its tables hold what they say.
     asked = replace(asked, bill=None, finished=True)

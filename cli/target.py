@@ -17,10 +17,9 @@ from typing import Any, Literal
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import aws, stack_settings
-from cli.aws import out_of_reach
+from cli.aws import NO_ANSWER, out_of_reach
 from core.cluster import ClusterSpec, adoption, parse
 from core.cluster.operation import Timings
 from core.ground import naming
@@ -177,7 +176,7 @@ class Cluster:
                 FunctionName=name, Payload=json.dumps(event or {}).encode()
             )
             decoded = json_object(answer["Payload"].read())
-        except (BotoCoreError, ClientError) as error:
+        except NO_ANSWER as error:
             raise StillwaterError(
                 f"λ {name} could not be invoked: {one_line(error)}. {self.maker} makes it, and you "
                 f"need lambda:InvokeFunction on it."
@@ -275,7 +274,7 @@ def readable_ledger() -> Iterator[None]:
     """Turn what AWS refuses of the ledger into a sentence."""
     try:
         yield
-    except (BotoCoreError, ClientError) as error:
+    except NO_ANSWER as error:
         raise StillwaterError(
             out_of_reach("The ledger could not be read or written.", error)
         ) from None

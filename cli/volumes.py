@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
 from cli import terminal
-from cli.aws import out_of_reach
+from cli.aws import NO_ANSWER, out_of_reach
 from cli.target import Cluster
 from core.ground.errors import InvalidInput, StillwaterError
 from core.volumes.sizing import Gp3
@@ -61,7 +60,7 @@ def history(
             name: volume_records.read(cluster.records, volume_id).history
             for name, volume_id in sorted(wanted.items())
         }
-    except (BotoCoreError, ClientError) as error:
+    except NO_ANSWER as error:
         raise StillwaterError(
             out_of_reach(f"The ledger {cluster.table} cannot be read.", error)
         ) from None

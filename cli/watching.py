@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from cli.aws import out_of_reach
+from cli.aws import NO_ANSWER, out_of_reach
 from core.ground.errors import StillwaterError
 
 T = TypeVar("T")
@@ -50,5 +49,5 @@ def watch(console: Console, look: Callable[[float], Page[T]], pace: Pace) -> T:
 def _page_of(look: Callable[[float], Page[T]], now: float) -> Page[T]:
     try:
         return look(now)
-    except (StillwaterError, BotoCoreError, ClientError) as error:
+    except (StillwaterError, *NO_ANSWER) as error:
         return Text(out_of_reach("AWS does not answer.", error), "red"), None

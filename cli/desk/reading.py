@@ -11,10 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from cli import health
-from cli.aws import out_of_reach
+from cli.aws import NO_ANSWER, out_of_reach
 from cli.target import Cluster
 from core.availability.lease import Lease
 from core.cluster import estimate
@@ -124,7 +122,7 @@ class Stores:
         }
         try:
             return LastAnswer(asked[source](), time.time())
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             return LastAnswer(failed=out_of_reach("AWS does not answer.", error))
 
     def _ledger_seen(self) -> LedgerSeen:

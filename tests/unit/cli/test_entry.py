@@ -130,20 +130,24 @@ def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
     assert done.stderr.startswith("The file no-such:100:file.yaml cannot be read")
 
 
-def test_what_aws_refuses_is_a_sentence_whichever_command_asked() -> None:
+REFUSED = "ClientError({'Error': {'Code': 'AccessDenied', 'Message': 'you may not'}}, 'Scan')"
+
+
+@pytest.mark.parametrize("error", [REFUSED, "ResponseParserError('no XML: <html>')"])
+def test_what_aws_refuses_is_a_sentence_whichever_command_asked(error: str) -> None:
     refused = (
         "real = entry._run\n"
         "import cli.main\n"
         "from botocore.exceptions import ClientError\n"
-        "said = {'Error': {'Code': 'AccessDenied', 'Message': 'you may not'}}\n"
+        "from botocore.parsers import ResponseParserError\n"
         "def app(args):\n"
-        "    raise ClientError(said, 'Scan')\n"
+        f"    raise {error}\n"
         "cli.main.app = app"
     )
     done = entry("real([])", before=refused)
     assert done.returncode == 1
     assert done.stderr.startswith("AWS refuses, or is not reached. ")
-    assert "(AccessDenied) when calling the Scan operation" in done.stderr
+    assert re.search(r"\(AccessDenied\) when calling the Scan|own words: no XML\.", done.stderr)
     assert "Is the environment up in this account" in done.stderr
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from botocore.parsers import ResponseParserError
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -86,11 +87,14 @@ def test_a_watch_follows_a_run_until_it_is_done() -> None:
 
 def test_a_reading_that_fails_is_said_and_no_end() -> None:
     lost = EndpointConnectionError(endpoint_url="https://dynamodb")
+    odd = ResponseParserError("invalid XML received: b'<html>'")
     console, said = page()
     pace, passed = clock(STARTED)
-    command.watch_run(Ledger(a_run(), lost, replace(a_run(), state=RunState.PAUSED)), console, pace)
+    paused = replace(a_run(), state=RunState.PAUSED)
+    command.watch_run(Ledger(a_run(), lost, odd, paused), console, pace)
     assert "Could not connect to the endpoint URL" in said()
-    assert len(passed) == 2
+    assert "invalid XML received" in said()
+    assert len(passed) == 3
 
 
 def test_a_run_that_stops_ends_the_watch_with_its_reason() -> None:

@@ -68,7 +68,7 @@ MADE_TOO: Mapping[tuple[str, str], list[Call]] = {
     ("direct", "nth-policy"): [
         *group("RecordLifecycleActionHeartbeat"),
         *look("autoscaling", "DescribeLifecycleHooks"),
-    ],
+    ]
 }
 
 

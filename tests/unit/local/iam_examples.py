@@ -236,13 +236,7 @@ EXAMPLES: Sequence[tuple[str, Sequence[Any], Mapping[str, Any], Mapping[str, Any
         "allowed",
     ),
     ("a boundary that allows it too", [allow()], {"boundary": document(allow())}, {}, "allowed"),
-    (
-        "a boundary that does not",
-        [allow()],
-        {"boundary": document(allow("sns:*"))},
-        {},
-        "denied",
-    ),
+    ("a boundary that does not", [allow()], {"boundary": document(allow("sns:*"))}, {}, "denied"),
     (
         "the queue's own policy alone",
         [allow("sns:*")],

@@ -10,21 +10,11 @@ import pytest
 from core.ground.errors import MissingPrerequisite
 from local.kubernetes import environment
 from local.kubernetes.client import ApiError
-from local.kubernetes.environment import (
-    MissingReference,
-    PodVolumes,
-    command_line,
-    expand,
-    resolve,
-)
+from local.kubernetes.environment import MissingReference, PodVolumes, command_line, expand, resolve
 from local.place import Place
 
 POD: dict[str, Any] = {
-    "metadata": {
-        "name": "demo-0",
-        "namespace": "kafka",
-        "uid": "u-1",
-    },
+    "metadata": {"name": "demo-0", "namespace": "kafka", "uid": "u-1"},
     "spec": {"nodeName": "ip-10-11-0-4.ec2.internal"},
 }
 OBJECTS = {
