@@ -293,10 +293,18 @@ def reopens(finished: Incident, interruption: Interruption) -> bool:
     graver = _GRAVITY.index(interruption.kind) > _GRAVITY.index(finished.kind)
     asked_for = interruption.kind is Kind.ROTATION  # a person's later word
     # Hooks hold it now: an ignored two-minute warning has said nothing about those.
-    held = interruption.kind is Kind.ASG_TERMINATE and not finished.hooks
+    ended = interruption.kind is Kind.ASG_TERMINATE
+    held = ended and (not finished.hooks or _another_termination(finished, interruption))
     another = _another_matter(finished, interruption)
     unwanted = finished.ignored_by is not None and not (graver or asked_for or held or another)
     return not (gone or known or unwanted)
+
+
+def _another_termination(finished: Incident, interruption: Interruption) -> bool:
+    """Say whether a hook holds an instance anew: a token names one action of a group."""
+    token, said_at = finished.hooks.get(interruption.hook or ""), interruption.occurred_at
+    other = token is not None and interruption.lifecycle_token not in {None, token}
+    return other and said_at is not None and said_at > finished.entered_at
 
 
 def _another_matter(finished: Incident, interruption: Interruption) -> bool:

@@ -274,11 +274,7 @@ def test_what_stops_producers_is_said_before_what_contradicts_itself() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"node_name": None},
-        {},
-        {"containers_ready": True, "gates": {"target-health/x": False}},
-    ],
+    [{"node_name": None}, {}, {"containers_ready": True, "gates": {"target-health/x": False}}],
     ids=["unscheduled", "not ready", "gated"],
 )
 def test_a_pod_that_waits_since_nobody_knows_when_is_not_known(changes: dict[str, object]) -> None:

@@ -170,6 +170,13 @@ def test_a_termination_is_another_matter_than_a_warning(hook: str | None, again:
     assert reopens(over, announcement(hook="gate", dedupe_key="new")) is again
 
 
+def test_what_was_ignored_is_one_termination() -> None:
+    over = replace(opened_incident(), state=State.RIDDEN_THROUGH, ignored_by="ada")
+    for token, at, again in (("u", 9.0, True), ("t", 9.0, False), ("u", -9.0, False)):
+        said = announcement(hook="drain", lifecycle_token=token, occurred_at=at, dedupe_key="new")
+        assert reopens(over, said) is again
+
+
 EVENT_ID = "event-i-0a-drain"
 
 
