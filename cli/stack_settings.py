@@ -186,7 +186,7 @@ def secrets_provider(environment: str, project: Project) -> str | None:
 
 def spec_file(named: Path) -> Path:
     """Return the ClusterSpec that is meant: a file, or an environment that names one."""
-    if named.exists() or named.suffix or len(named.parts) != 1:
+    if named.is_file() or named.suffix or len(named.parts) != 1:
         return named
     project = require(str(named))
     path = _read(project.file(str(named), LAYERS[0])).get(specs.PATH_KEY)

@@ -319,6 +319,11 @@ def test_check_takes_an_environments_name(tmp_path: Path, monkeypatch: pytest.Mo
     assert stack_settings.spec_file(Path("missing.yaml")) == Path("missing.yaml")
     with pytest.raises(InvalidInput, match="The project has no environment missing"):
         stack_settings.spec_file(Path("missing"))
+    write(tmp_path, render(answers(), RELEASE), force=False)
+    # A directory of an environment's name is no description.
+    (tmp_path / "prod").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert stack_settings.spec_file(Path("prod")) == Path("clusters/prod.yaml")
 
 
 @pytest.mark.parametrize(
