@@ -58,7 +58,7 @@ def doctor(environment: Environment, *, as_json: AsJson = False) -> None:
     # Not the usual 1, which says that something was read and differs.
     with terminal.refusals(NOT_READ, as_json=as_json):
         if target.is_description(environment):
-            diagnosis = adopted.examine(Path(environment))
+            diagnosis = adopted.examine(Path(environment.partition("#")[0]))
         else:
             diagnosis = examine.examine(target.find(environment))
     if as_json:
