@@ -158,7 +158,7 @@ def _build_binary(
     on_progress(Progress(binary.name, tool.version, "building", binary.estimate_seconds))
     started = time.monotonic()
     command = ["go", "build", "-trimpath", *_selection_flags(tool), "-ldflags", tool.flags]
-    command += ["-gcflags", COMPILER_FLAGS]
+    command += COMPILER_FLAGS
     processes = Processes(staging / "work" / "pids", staging / "work" / "logs")
     try:
         if after is not None and after.binaries and not after.home.is_dir():
