@@ -17,10 +17,11 @@ from core.ground.errors import StillwaterError
 from local.place import cache_directory
 
 MODULES = Path(__file__).resolve().parent
+SHARED = MODULES / "twin"
 # No symbol tables: half the size, and nobody debugs these.
 PLAIN = "-s -w"
-# What is generated is not inlined: no program waits for it, and compilers do. EC2's client alone, a
-# package of a quarter of a million lines, takes 32 s of a processor in the place of 175.
+# Large, and nothing that a program spends its time in: calls in there are not inlined. Mostly it is
+# generated. EC2's client alone takes a compiler 32 s of a processor in the place of 175.
 NOT_INLINED = (
     "github.com/aws/aws-sdk-go/service/...",
     "github.com/aws/aws-sdk-go-v2/service/...",
@@ -40,9 +41,6 @@ class Binary:
     estimate_seconds: int  # cold, on two cores
 
 
-SHARED = MODULES / "twin"
-
-
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One Go module, the folder that pins it, and what is taken from it."""
@@ -56,7 +54,7 @@ class Tool:
     charts: tuple[tuple[str, str], ...] = ()
     # What the module lets a build leave out.
     build_tags: tuple[str, ...] = ()
-
+    # Where its go.mod is.
     folder: Path = SHARED
 
     @property
@@ -93,7 +91,7 @@ class Tool:
             (self.folder / "go.mod").read_bytes(),
             (self.folder / "go.sum").read_bytes(),
             f"{self.flags} {COMPILER_FLAGS}".encode(),
-            repr((self.binaries, self.charts)).encode(),
+            repr((self.packages, self.charts)).encode(),
             *(tag.encode() for tag in self.build_tags),
             platform.machine().encode(),
         ):

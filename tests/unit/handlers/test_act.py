@@ -14,6 +14,7 @@ from core.incidents.observation import cluster_ownership
 from core.incidents.record import Incident, Release, State
 from handlers import interruption
 from handlers.adapters.aws import tick_message
+from handlers.incidents import act
 from handlers.incidents.act import LONGEST_BEFORE_ONCE_SECONDS, LONGEST_TURN_SECONDS, perform
 from handlers.incidents.desk import IntakeDesk
 from handlers.store.documents import Pauses
@@ -350,6 +351,13 @@ def test_a_pause_that_comes_after_the_decision_stops_its_effect(
         perform(incident, (TakeLease(), action), stopped.loop.effects, stopped.now)
     assert stopped.forwarded == []
     assert stopped.cluster.asked_to_terminate == []
+
+
+def test_a_pause_is_heard_at_the_last_look(made: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(act, "_check_operator", lambda *_: paused(made))
+    incident = replace(made.incident(), node_id=10)
+    with pytest.raises(Conflict, match="Paused by ada"):
+        perform(incident, (TakeLease(), ForwardDrain()), made.loop.effects, made.now)
 
 
 def test_a_pause_with_an_end_is_over_then() -> None:

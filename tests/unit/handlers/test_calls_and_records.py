@@ -52,10 +52,7 @@ def volume_harmed(station: Station) -> None:
 
 @pytest.mark.parametrize(("said", "page"), [(refresh_failed, "refresh"), (volume_harmed, "volume")])
 def test_an_announcement_that_is_delivered_until_it_can_be_recorded_calls_once(
-    station: Station,
-    monkeypatch: pytest.MonkeyPatch,
-    said: Callable[[Station], None],
-    page: str,
+    station: Station, monkeypatch: pytest.MonkeyPatch, said: Callable[[Station], None], page: str
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(station.ledger, "record_event", busy)

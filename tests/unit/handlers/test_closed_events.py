@@ -27,9 +27,7 @@ from tests.unit.handlers.announced import (
     health_event,
     hook_event,
 )
-from tests.unit.handlers.fakes import (
-    OLD,
-)
+from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.in_memory import MemoryLedger
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.tables import REGION, TABLE, stored_items

@@ -28,10 +28,7 @@ from tests.unit.handlers.walks import announce
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-ADDED: dict[str, dict[str, Any]] = {
-    "state": {"state": "rehearsing"},
-    "phase": {"phase": "weighed"},
-}
+ADDED: dict[str, dict[str, Any]] = {"state": {"state": "rehearsing"}, "phase": {"phase": "weighed"}}
 
 
 def stored(run: Run) -> dict[str, Any]:

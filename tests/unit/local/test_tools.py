@@ -66,6 +66,7 @@ def test_the_key_follows_sources_and_flags(tmp_path: Path) -> None:
     tool = replace(ETCD, folder=Path(shutil.copytree(ETCD.folder, tmp_path / "copy")))
     assert tool.key == ETCD.key
     assert replace(tool, link_flags="-X a=b").key != tool.key
+    assert replace(tool, binaries=(replace(tool.binaries[0], estimate_seconds=9),)).key == tool.key
     assert replace(tool, build_tags=("small",)).key != tool.key
     with (tool.folder / "go.sum").open("a") as go_sum:
         go_sum.write("\n")

@@ -27,9 +27,7 @@ from core.rotation.estimate import (
     seconds_by_kind,
 )
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, open_run
-from core.volumes.deciding import (
-    DecisionKind,
-)
+from core.volumes.deciding import DecisionKind
 from core.volumes.sizing import MIB, Gp3
 from core.volumes.views import Load, VolumeSet
 from tests.unit.core.volumes.views import (
