@@ -140,9 +140,7 @@ class Teller:
         if found is None:
             return None
         return ThreadStory(
-            id_,
-            found.opened_at,
-            lambda thread: slack.next_zone_step(found, thread, self.cluster),
+            id_, found.opened_at, lambda thread: slack.next_zone_step(found, thread, self.cluster)
         )
 
     def _tell(self, story: ThreadStory, now: Callable[[], float]) -> bool:

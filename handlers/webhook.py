@@ -22,12 +22,7 @@ from aws_lambda_powertools import Logger
 
 from core.ground.constants import WEBHOOKS_REFUSED
 from core.ground.errors import Conflict, InvalidInput
-from core.incidents.joining import (
-    DrainReport,
-    is_reported_by,
-    note_report,
-    read_drain_report,
-)
+from core.incidents.joining import DrainReport, is_reported_by, note_report, read_drain_report
 from core.incidents.record import Incident
 from core.settings.functions import WebhookSettings
 from handlers.adapters import metrics

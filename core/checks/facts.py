@@ -11,14 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from core.ground.fields import Unknown, known_items, mapping_of
-from core.model.account import (
-    Account,
-    AccountQuota,
-    EncryptionKey,
-    Needs,
-    Subnet,
-    VpcEndpoint,
-)
+from core.model.account import Account, AccountQuota, EncryptionKey, Needs, Subnet, VpcEndpoint
 from core.model.kafka import (
     Kafka,
     KafkaPool,

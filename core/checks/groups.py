@@ -112,14 +112,8 @@ ENDING = ("Terminating", "Detaching", "Unhealthy")
 # Health checks beside EC2's, by which a group ends a node: what follows, what to do.
 _LATE = "a broker that starts slowly has its node taken away"
 ENDED_BY: Mapping[str, tuple[str, str]] = {
-    "ELB": (
-        f"its health check asks the load balancer: {_LATE}",
-        "use EC2's health checks alone",
-    ),
-    "VPC_LATTICE": (
-        f"its health check asks VPC Lattice: {_LATE}",
-        "use EC2's health checks alone",
-    ),
+    "ELB": (f"its health check asks the load balancer: {_LATE}", "use EC2's health checks alone"),
+    "VPC_LATTICE": (f"its health check asks VPC Lattice: {_LATE}", "use EC2's health checks alone"),
     "EBS": (
         "its health check asks EBS: a node of an impaired volume is replaced, and the volume stays",
         "use EC2's health checks alone, and see to an impaired volume yourself",

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from core.checks.facts import (
-    ClusterFacts,
-    Disk,
-    WayOut,
-    machine_of,
-    node_of,
-    nodes_of,
-    pool_names,
-)
+from core.checks.facts import ClusterFacts, Disk, WayOut, machine_of, node_of, nodes_of, pool_names
 from core.checks.finding import (
     Finding,
     Weight,
@@ -388,11 +380,7 @@ def _asked_beside(seen: ClusterFacts) -> dict[str, str]:
     scalers = [each.title for each in known_items(seen.autoscalers)]
     queued = handlers + [each.title for each in known_items(seen.node_provisioners) if each.queue]
     balancing = [each.title for each in known_items(seen.balancer_controllers)]
-    asked = {
-        "sqs": queued,
-        "autoscaling": handlers + scalers,
-        "elasticloadbalancing": balancing,
-    }
+    asked = {"sqs": queued, "autoscaling": handlers + scalers, "elasticloadbalancing": balancing}
     return {service: listing(who) for service, who in asked.items() if who}
 
 

@@ -113,13 +113,7 @@ def unspeakable(kafka: AdoptedKafka) -> Iterator[str]:
 
 # Lambda's VpcConfig takes so many of each.
 MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
-NAMED_ONCE = (
-    "scaling_groups",
-    "managed_node_groups",
-    "node_pools",
-    "subnets",
-    "security_groups",
-)
+NAMED_ONCE = ("scaling_groups", "managed_node_groups", "node_pools", "subnets", "security_groups")
 # What is left for names as JSON says them of the 4 KiB of a function's environment, and for groups
 # of the 10,240 characters of a role's policy. Held against AWS's limits in
 # tests/unit/stacks/test_aws_gate.py.

@@ -85,9 +85,7 @@ def nodes(spec: ClusterSpec) -> tuple[naming.NodePlace, ...]:
     """
     return tuple(
         naming.NodePlace(
-            node_id=node_id,
-            node_pool=naming.kafka_node_pool(pool.name, zone),
-            role=pool.role.value,
+            node_id=node_id, node_pool=naming.kafka_node_pool(pool.name, zone), role=pool.role.value
         )
         for pool in spec.pools
         for zone, reserved in spec.node_ids_of(pool).items()
@@ -147,10 +145,7 @@ def _held(spec: ClusterSpec) -> Iterator[tuple[str, Any]]:
 
 # The shortest limit on a name of ours, an EventBridge rule's, and its longest suffix.
 RULE_NAME_LIMIT = 64
-LONGEST_SUFFIX = {
-    "asg": "-capacity-reservation",
-    "karpenter": "-karpenter-capacity-reservation",
-}
+LONGEST_SUFFIX = {"asg": "-capacity-reservation", "karpenter": "-karpenter-capacity-reservation"}
 # What is left for names as JSON says them: for groups' of the 2,048 characters of EventBridge's
 # longest rule (infra.functions.termination), and of the 10,240 of a role's policy for the ARNs of
 # pools' groups and the same names in a condition (infra.functions.catalogue). Held against AWS's

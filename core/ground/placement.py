@@ -43,9 +43,7 @@ def requirements(expressions: Iterable[Mapping[str, Any]] | None) -> tuple[Requi
     """Return expressions as Kubernetes writes them: of a selector, a node's labels or fields."""
     return tuple(
         Requirement(
-            key=each["key"],
-            operator=each["operator"],
-            values=frozenset(each.get("values") or ()),
+            key=each["key"], operator=each["operator"], values=frozenset(each.get("values") or ())
         )
         for each in expressions or ()
     )

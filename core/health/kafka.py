@@ -62,7 +62,7 @@ def quorum_verdict(view: ClusterView) -> HealthVerdict:
     if view.lacks_quorum:
         return unhealthy(
             "The controllers have no quorum: brokers serve from memory, and nothing can change; "
-            "bring a majority of the controllers back.",
+            "bring a majority of the controllers back."
         )
     # A leader that no voter is: whether a majority keeps up was not told.
     if view.quorum_leader not in {voter.node_id for voter in view.voters}:
@@ -137,7 +137,7 @@ def _partition_troubles(view: ClusterView, total: int) -> Iterator[HealthVerdict
     if below := view.below_minimum:
         yield unhealthy(
             f"Producers with acks=all are refused: {_partitions(below, total)} have fewer in-sync "
-            f"replicas than min.insync.replicas.",
+            f"replicas than min.insync.replicas."
         )
     if impossible := next((p for p in view.partitions if not _can_lead(p, view)), None):
         yield not_known(

@@ -80,10 +80,7 @@ DRAFT = {
 }
 _KNOWN = {metric.value: metric for metric in Metric} | DRAFT | {"raft_state": Metric.RAFT_STATE}
 # The JMX exporter with Strimzi's example rules leaves out what stands between the words.
-_SPELLINGS = {
-    "raftmetrics": "raft_metrics",
-    "brokermetadatametrics": "broker_metadata_metrics",
-}
+_SPELLINGS = {"raftmetrics": "raft_metrics", "brokermetadatametrics": "broker_metadata_metrics"}
 # The JMX exporter without rules names the attribute, and the bean in a label.
 _ATTRIBUTES = ("_value", "_count")
 _ENDINGS = ("_total", "_info", "persec")

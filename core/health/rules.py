@@ -392,11 +392,7 @@ class HealthCase:
 
 
 def _case(
-    *,
-    role: str,
-    observed: Mapping[str, Any] | None = None,
-    gone: Sequence[str] = (),
-    **said: Any,
+    *, role: str, observed: Mapping[str, Any] | None = None, gone: Sequence[str] = (), **said: Any
 ) -> HealthCase:
     otherwise = {**dict.fromkeys(gone), **(observed or {})}
     if "listening" in otherwise:

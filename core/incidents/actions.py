@@ -333,11 +333,7 @@ def retain(incident: Incident, key: str, reason: str) -> Decision:
     taken_at = None if incident.called_off else incident.taken_at
     told = reason if taken_at is None else f"{reason} AWS takes it at {clock(taken_at)} anyway."
     return go(
-        State.RETAINED,
-        told,
-        Page(key, told),
-        *complete(incident, HookResult.ABANDON),
-        DropLease(),
+        State.RETAINED, told, Page(key, told), *complete(incident, HookResult.ABANDON), DropLease()
     )
 
 

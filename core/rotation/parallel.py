@@ -101,11 +101,7 @@ def company(
 
 
 def _parallel_against(
-    turn: NodeTurn,
-    seen: RunObservation,
-    options: Options,
-    policy: Policy,
-    away: Sequence[NodeTurn],
+    turn: NodeTurn, seen: RunObservation, options: Options, policy: Policy, away: Sequence[NodeTurn]
 ) -> Iterator[str]:
     home = seen.node_of(turn.node_id)
     if home is None or home.instance_id != turn.instance_id:

@@ -278,11 +278,7 @@ def _hours(seen: RunObservation, options: Options, policy: Policy) -> Iterator[s
 
 
 def plan_to_document(found: Plan) -> dict[str, Any]:
-    return {
-        **asdict(found),
-        "seconds": found.seconds,
-        "interval_seconds": found.interval_seconds,
-    }
+    return {**asdict(found), "seconds": found.seconds, "interval_seconds": found.interval_seconds}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,11 +157,7 @@ IN_SERVICE = "InService"
 
 
 def objections(
-    turn: NodeTurn,
-    seen: RunObservation,
-    options: Options,
-    policy: Policy,
-    away: Iterable[int] = (),
+    turn: NodeTurn, seen: RunObservation, options: Options, policy: Policy, away: Iterable[int] = ()
 ) -> Iterator[str]:
     """Yield every reason why a node may not go now; `away` are nodes that go together with it."""
     beside = frozenset(away)
@@ -173,11 +169,7 @@ def objections(
 
 
 def objections_but_consent(
-    turn: NodeTurn,
-    seen: RunObservation,
-    options: Options,
-    beside: AbstractSet[int],
-    policy: Policy,
+    turn: NodeTurn, seen: RunObservation, options: Options, beside: AbstractSet[int], policy: Policy
 ) -> Iterator[str]:
     """Yield the same but Kafka's consent, which a party gives as a whole."""
     yield from machine_objections(turn, seen, beside, policy)

@@ -287,11 +287,7 @@ def _slower(set_: VolumeSet, now: float) -> Speed | None:
 
 
 def _possible(
-    set_: VolumeSet,
-    change: VolumeDecision,
-    wrong: tuple[Trouble, ...],
-    now: float,
-    book: PriceBook,
+    set_: VolumeSet, change: VolumeDecision, wrong: tuple[Trouble, ...], now: float, book: PriceBook
 ) -> VolumeDecision:
     """Return a change if it may be made now, else what it waits for."""
     obstacle = next(_obstacles(set_, change.target or set_.asked, wrong), None)

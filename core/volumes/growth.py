@@ -95,8 +95,7 @@ def _target(forecast: FillForecast, size_gib: int, policy: Policy) -> int:
     # What the trend with its spread holds then, given as a growth, so that one rule sizes it.
     ahead = forecast.used_in(policy.headroom_days * DAY_SECONDS) - forecast.used_bytes
     use = Use(
-        used_bytes=int(forecast.used_bytes),
-        growth_bytes_per_day=ahead / policy.headroom_days,
+        used_bytes=int(forecast.used_bytes), growth_bytes_per_day=ahead / policy.headroom_days
     )
     least = size_gib * (1 + LEAST_GROWTH_SHARE)
     stepped = math.ceil(least / policy.step_gib) * policy.step_gib

@@ -130,10 +130,7 @@ def instance_ceiling(
         max(LEAST_IOPS, min(MOST_IOPS, iops - sum(o.iops for o in beside))),
         max(
             LEAST_MIB_PER_S,
-            min(
-                MOST_MIB_PER_S,
-                throughput - sum(o.throughput_mib_per_s for o in beside),
-            ),
+            min(MOST_MIB_PER_S, throughput - sum(o.throughput_mib_per_s for o in beside)),
         ),
     )
 

@@ -127,11 +127,7 @@ def add_request(history: History, modification: Modification) -> History:
 
 
 def add_observation(
-    history: History,
-    latest: Modification | None,
-    actual: Gp3,
-    now: float,
-    asked: Gp3 | None = None,
+    history: History, latest: Modification | None, actual: Gp3, now: float, asked: Gp3 | None = None
 ) -> History:
     """Return a history with what AWS said of a volume's latest modification, and of the volume.
 

@@ -89,9 +89,7 @@ class AwsCloud:
         """Keep a hook waiting; False when nothing waits there any more."""
         try:
             self._groups.record_lifecycle_action_heartbeat(
-                AutoScalingGroupName=group,
-                LifecycleHookName=hook,
-                **_action(instance_id, token),
+                AutoScalingGroupName=group, LifecycleHookName=hook, **_action(instance_id, token)
             )
         except ClientError as error:
             return _still_there(error)

@@ -24,14 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from core.gate import (
-    PATH,
-    TIMEOUT_SECONDS,
-    GateAnswer,
-    RemovalRequest,
-    asked_in,
-    review_of,
-)
+from core.gate import PATH, TIMEOUT_SECONDS, GateAnswer, RemovalRequest, asked_in, review_of
 from core.ground.errors import InvalidInput
 from handlers.eviction.gate import Gate
 
@@ -92,11 +85,7 @@ BY_NOBODY = 1_000_000
 
 
 def application(
-    gate: Gate,
-    counts: Counts,
-    admits: Callable[[str], bool],
-    *,
-    seconds: float = ANSWER_SECONDS,
+    gate: Gate, counts: Counts, admits: Callable[[str], bool], *, seconds: float = ANSWER_SECONDS
 ) -> Starlette:
     """Return the web application; `admits` says whether a token is the API server's.
 

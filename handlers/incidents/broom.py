@@ -347,10 +347,7 @@ class Broom:
             unread.append(UNLABELLED)
             logger.warning("No node that Kafka's pods run on has the label of a pool.")
         return _Found(
-            nodes=None if nodes is None else kafkas,
-            pods=pods,
-            claims=claims,
-            unread=tuple(unread),
+            nodes=None if nodes is None else kafkas, pods=pods, claims=claims, unread=tuple(unread)
         )
 
     def _lists(self, found: _Found, now: float) -> Snapshot:

@@ -95,11 +95,7 @@ class ClientsBudget:
         return replace(found, attempts=attempts, failed=failed)
 
     def _increase(self, metric: str, seconds: float, now: float) -> float | None:
-        labels = {
-            "namespace": self.namespace,
-            "cluster": self.cluster,
-            **self.settings.labels,
-        }
+        labels = {"namespace": self.namespace, "cluster": self.cluster, **self.settings.labels}
         selected = ",".join(f'{name}="{value}"' for name, value in labels.items())
         query = f"sum(increase({metric}{{{selected}}}[{seconds:.0f}s]))"
         series = self.prometheus.instant(query, now)

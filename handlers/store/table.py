@@ -117,11 +117,7 @@ class Records:
     def write(self, key: str, document: Any, version: int) -> None:
         """Write a document over a version; raises Conflict when somebody has written since."""
         packed = zlib.compress(json.dumps(document, separators=(",", ":")).encode())
-        item = {
-            "pk": {"S": key},
-            "version": {"N": str(version + 1)},
-            "packed": {"B": packed},
-        }
+        item = {"pk": {"S": key}, "version": {"N": str(version + 1)}, "packed": {"B": packed}}
         self._table.write(item, version, f"{key} was changed by another invocation.")
 
 

@@ -24,13 +24,7 @@ from core.ground.errors import Conflict, StillwaterError
 from core.ground.naming import node_id_of_pod
 from core.rotation.departures import Absences, Departures, remembered_absences, rotation_of
 from core.settings.volumes import PoolSettings, VolumeSettings
-from core.volumes.deciding import (
-    DecisionKind,
-    VolumeDecision,
-    VolumePlan,
-    decision_lines,
-    plan,
-)
+from core.volumes.deciding import DecisionKind, VolumeDecision, VolumePlan, decision_lines, plan
 from core.volumes.series import UNKNOWN, is_whole, merged_load
 from core.volumes.sizing import Gp3, Performance
 from core.volumes.views import (

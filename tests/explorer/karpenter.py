@@ -184,9 +184,7 @@ def _counts(world: World, instance_id: str) -> None:
     claim = world.claims.get(instance_id)
     if claim is not None and instance_id in world.nodes:
         world.claims[instance_id] = replace(
-            claim,
-            node_name=node_named(instance_id),
-            conditions={**claim.conditions, **INITIALIZED},
+            claim, node_name=node_named(instance_id), conditions={**claim.conditions, **INITIALIZED}
         )
 
 

@@ -14,10 +14,7 @@ from core.incidents.actions import ACTING, HookResult
 from core.incidents.observation import GroupView
 from tests.explorer import partitions
 from tests.explorer.agenda import plan, send
-from tests.explorer.limits import (
-    HEARTBEAT,
-    HOOK_LIMIT,
-)
+from tests.explorer.limits import HEARTBEAT, HOOK_LIMIT
 from tests.explorer.world import (
     CONTROLLERS,
     ZONES,

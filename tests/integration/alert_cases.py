@@ -145,10 +145,7 @@ def pending(node_id: int) -> str:
 
 def phase(node_id: int, phase_name: str) -> Series:
     labels = {"namespace": NAMESPACE, "pod": pod_name(node_id), "phase": phase_name}
-    return {
-        series("kube_pod_status_phase", **labels): constant(1),
-        pod_info(node_id): constant(1),
-    }
+    return {series("kube_pod_status_phase", **labels): constant(1), pod_info(node_id): constant(1)}
 
 
 def restarts(pod: str, per_minute: float) -> Series:

@@ -320,8 +320,7 @@ def _gate(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     api.post(
-        f"/api/v1/namespaces/{NAMESPACE}/secrets",
-        {"metadata": {"name": GATE}, "type": "Opaque"},
+        f"/api/v1/namespaces/{NAMESPACE}/secrets", {"metadata": {"name": GATE}, "type": "Opaque"}
     )
     by_address = GateByAddress(api, port)
     rendered = webhooks(operated_cluster(spec), NAMESPACE, [])

@@ -59,10 +59,7 @@ class Attempted:
 
 
 def exposition(
-    now: int,
-    rooms: Iterable[Room],
-    loads: Iterable[Busy],
-    probes: Iterable[Attempted] = (),
+    now: int, rooms: Iterable[Room], loads: Iterable[Busy], probes: Iterable[Attempted] = ()
 ) -> Iterator[str]:
     """Yield the series as OpenMetrics, a metric after the other."""
     hours = range(now - 48 * HOUR, now - HOUR, HOUR)

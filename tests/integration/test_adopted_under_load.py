@@ -81,11 +81,7 @@ def described(twin: Twin, theirs: TheirKafka) -> Path:
     # The twin's AWS has no Health, quotas, insights or zonal shifts: what they know is unknown.
     ran("survey", "--kubeconfig", kubeconfig, "--json", "--adopt", str(path), codes={2})
     (kafka,) = read(path)["kafkas"]
-    kafka |= {
-        "bootstrap": theirs.bootstrap,
-        "authentication": "tls",
-        "credentials_secret": USER,
-    }
+    kafka |= {"bootstrap": theirs.bootstrap, "authentication": "tls", "credentials_secret": USER}
     change(
         path,
         level="watch",

@@ -298,11 +298,7 @@ CASES: Mapping[str, Case] = {
     "KafkaVolumeThrottled": Case(
         fires=asked_series("aws_ebs_csi_exceeded", 30),
         lead=2,
-        labels={
-            "name": claim_name(10),
-            "persistentvolume": "pv-10",
-            "volume_id": "vol-0a",
-        },
+        labels={"name": claim_name(10), "persistentvolume": "pv-10", "volume_id": "vol-0a"},
         says=f"{claim_name(10)} is asked for more than the volume gives, 50% of the time.",
         # Another's volume in the same account, and the instance's limit, which is another alert.
         quiet={
@@ -313,11 +309,7 @@ CASES: Mapping[str, Case] = {
     "KafkaInstanceThrottled": Case(
         fires=asked_series("aws_ebs_csi_ec2_exceeded", 30),
         lead=2,
-        labels={
-            "name": claim_name(10),
-            "persistentvolume": "pv-10",
-            "volume_id": "vol-0a",
-        },
+        labels={"name": claim_name(10), "persistentvolume": "pv-10", "volume_id": "vol-0a"},
         says=f"The instance under {claim_name(10)} is asked for more than it gives its volumes, "
         "50% of the time.",
         quiet=asked_series("aws_ebs_csi_exceeded", 30),

@@ -47,11 +47,7 @@ for kind, outputs in OUTPUTS.items():
         for output in outputs:
             pulumi.export(output, getattr(made, output))
 """
-HOOKS = {
-    "scalingGroups": {"a": GROUP},
-    "cluster": "shop-orders",
-    "heartbeatTimeoutSeconds": 900,
-}
+HOOKS = {"scalingGroups": {"a": GROUP}, "cluster": "shop-orders", "heartbeatTimeoutSeconds": 900}
 
 
 class Stack:

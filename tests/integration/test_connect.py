@@ -19,13 +19,7 @@ from infra.kafka.topics import topic_spec, user_spec
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
-from tests.integration.health_function import (
-    allowed_to_ask,
-    invoke,
-    parts,
-    show,
-    told_of_workers,
-)
+from tests.integration.health_function import allowed_to_ask, invoke, parts, show, told_of_workers
 from tests.integration.waiting import PATIENCE_SECONDS
 from tests.unit.infra.test_alerts import NEEDED, allowed
 

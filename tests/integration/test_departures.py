@@ -83,9 +83,7 @@ def zone_id(cluster: Cluster, zone: str) -> str:
 
 
 @pytest.mark.long
-def test_a_shifted_zone_leads_nothing_and_gets_everything_back_under_load(
-    cluster: Cluster,
-) -> None:
+def test_a_shifted_zone_leads_nothing_and_gets_everything_back_under_load(cluster: Cluster) -> None:
     with cluster.under_load() as load:
         shifted_and_back(cluster)
         counted = load.finish()

@@ -206,12 +206,7 @@ def short_memory(cluster: Cluster) -> Iterator[None]:
 
 # What is done -> the sabotage, what the doctor calls it, what it should be and what it is.
 SABOTAGES: dict[str, tuple[Sabotage, str, str, str]] = {
-    "hook removed": (
-        changed_hook(),
-        f"lifecycle hook {HOOK} of {GROUP}",
-        "present",
-        "missing",
-    ),
+    "hook removed": (changed_hook(), f"lifecycle hook {HOOK} of {GROUP}", "present", "missing"),
     "heartbeat cut": (
         changed_hook(HeartbeatTimeout=60),
         f"heartbeat timeout of lifecycle hook {HOOK} of {GROUP}",
@@ -236,12 +231,7 @@ SABOTAGES: dict[str, tuple[Sabotage, str, str, str]] = {
         "enabled",
         "none",
     ),
-    "binding deleted": (
-        deleted_binding,
-        f"TargetGroupBinding {BINDING}",
-        "present",
-        "missing",
-    ),
+    "binding deleted": (deleted_binding, f"TargetGroupBinding {BINDING}", "present", "missing"),
     "Retain flipped": (reclaimed_volume, "reclaim policy of volume", "Retain", "Delete"),
     "max size cut": (
         changed_group(MaxSize=1),

@@ -126,9 +126,5 @@ def interruptions(halfway: Interrupting, teardown: Teardown) -> int:
 
 
 def left_over(twin: Twin) -> str:
-    found = [
-        *leftovers.in_kubernetes(twin.api),
-        *leftovers.in_aws(twin),
-        *leftovers.in_store(twin),
-    ]
+    found = [*leftovers.in_kubernetes(twin.api), *leftovers.in_aws(twin), *leftovers.in_store(twin)]
     return "\n".join(found)

@@ -103,9 +103,7 @@ def moved(twin: Twin, mode: Mode) -> threading.Thread:
     return thread
 
 
-def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(
-    twin: Twin,
-) -> None:
+def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(twin: Twin) -> None:
     describe(twin)
     layers = TwinLayers(twin, demo_spec.path(twin.place))
     cluster = Cluster(twin, layers, layers.up(lambda _sentence: None))

@@ -222,8 +222,7 @@ def test_a_pod_waits_for_a_config_map_and_then_sees_it(
 
     until(lambda: reason() == "CreateContainerConfigError", "the kubelet names the problem")
     world.api.post(
-        f"{SPACE}/configmaps",
-        {"metadata": {"name": "greetings"}, "data": {"first": "hello"}},
+        f"{SPACE}/configmaps", {"metadata": {"name": "greetings"}, "data": {"first": "hello"}}
     )
     until(lambda: seen.exists() and seen.read_text() == "hello\n", "the container read it")
 

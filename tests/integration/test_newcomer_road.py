@@ -60,10 +60,7 @@ ANSWERS: Mapping[str, list[str]] = {
     "stillwater up prod": ["no\n"],
 }
 # What goes on until Ctrl-C, and what it has shown by then.
-UNTIL: Mapping[str, str] = {
-    "stillwater desk": "in your name.",
-    "aws logs tail": '"released"',
-}
+UNTIL: Mapping[str, str] = {"stillwater desk": "in your name.", "aws logs tail": '"released"'}
 CODES: Mapping[str, tuple[int, ...]] = {
     # Half of what a preflight asks is not in the twin's AWS, and that is said.
     "stillwater preflight": (2,),

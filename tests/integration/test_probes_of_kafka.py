@@ -79,10 +79,7 @@ class AsHandlers:
         self._api = cluster.twin.api
 
     def text(self, path: str, timeout_seconds: float) -> str:
-        headers = self._api._headers() | {
-            "Impersonate-User": "tick",
-            "Impersonate-Group": GROUP,
-        }
+        headers = self._api._headers() | {"Impersonate-User": "tick", "Impersonate-Group": GROUP}
         answer: urllib3.BaseHTTPResponse = self._api._pool.request(
             "GET", self._api.server + path, headers=headers, timeout=timeout_seconds
         )

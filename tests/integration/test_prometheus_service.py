@@ -214,11 +214,7 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
     variables = variables_of(cluster, FUNCTION)
     known = read_settings(VolumesSettings, variables, client=cluster.twin.aws("dynamodb"))
     asked = replace(known.volumes, prometheus=PrometheusSettings(ADDRESS, {}))
-    records = Records(
-        known.ledger_table,
-        environment.REGION,
-        client=cluster.twin.aws("dynamodb"),
-    )
+    records = Records(known.ledger_table, environment.REGION, client=cluster.twin.aws("dynamodb"))
     keys = [f"volume#{volume_id}" for volume_id in volume_ids.values()]
 
     with schedule_stilled(cluster):

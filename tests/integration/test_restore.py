@@ -67,8 +67,7 @@ def restored_volume(cluster: Cluster, guide: str, source: str) -> str:
     ec2 = cluster.twin.aws("ec2")
     (old,) = ec2.describe_volumes(VolumeIds=[source])["Volumes"]
     made = ec2.create_snapshot(
-        VolumeId=source,
-        TagSpecifications=[{"ResourceType": "snapshot", "Tags": old["Tags"]}],
+        VolumeId=source, TagSpecifications=[{"ResourceType": "snapshot", "Tags": old["Tags"]}]
     )
     filters = [
         {"Name": name, "Values": [value]}

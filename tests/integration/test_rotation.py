@@ -12,14 +12,7 @@ from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster, quiet_narra
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 # A replacement may be Ready before the first look at it, so not every state must be seen.
-ORDER = [
-    State.OPENED,
-    State.REPLACING,
-    State.HOLDING,
-    State.DRAINING,
-    State.GATING,
-    State.RELEASED,
-]
+ORDER = [State.OPENED, State.REPLACING, State.HOLDING, State.DRAINING, State.GATING, State.RELEASED]
 CERTAIN = {State.OPENED, State.REPLACING, State.DRAINING, State.GATING, State.RELEASED}
 
 

@@ -100,10 +100,7 @@ def test_a_deregistered_target_drains_and_then_is_gone(cloud: Cloud) -> None:
     register(cloud, group, address, PORT)
     gone = [{"Id": address, "Port": PORT}]
     cloud.elbv2.deregister_targets(TargetGroupArn=group, Targets=gone)
-    assert health(cloud, group)[address, PORT] == (
-        "draining",
-        "Target.DeregistrationInProgress",
-    )
+    assert health(cloud, group)[address, PORT] == ("draining", "Target.DeregistrationInProgress")
     cloud.eventually(lambda: health(cloud, group) == {})
     # AWS takes a target it does not know without a word.
     cloud.elbv2.deregister_targets(TargetGroupArn=group, Targets=gone)

@@ -34,11 +34,7 @@ def test_an_add_on_that_goes_leaves_the_kinds_another_cluster_has(plane: Plane) 
 
 def test_the_last_add_on_takes_its_kinds_and_the_next_brings_them_again(plane: Plane) -> None:
     aws, resource = Aws(plane.place), Resource(URN)
-    inputs = {
-        "clusterName": plane.cluster,
-        "addonName": SNAPSHOT_CONTROLLER,
-        "addonVersion": "v1",
-    }
+    inputs = {"clusterName": plane.cluster, "addonName": SNAPSHOT_CONTROLLER, "addonVersion": "v1"}
     for _ in range(3):
         AddonAdapter().delete(aws, Existing(resource, "unused", inputs, {}))
         with pytest.raises(ApiError, match="not found"):

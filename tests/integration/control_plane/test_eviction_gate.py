@@ -100,10 +100,7 @@ def _pod(name: str) -> dict[str, Any]:
                 "strimzi.io/broker-role": "true",
             },
         },
-        "spec": {
-            "schedulerName": "nobody",
-            "containers": [{"name": "kafka", "image": "kafka"}],
-        },
+        "spec": {"schedulerName": "nobody", "containers": [{"name": "kafka", "image": "kafka"}]},
     }
 
 
@@ -150,8 +147,7 @@ def behind(twin: Twin) -> Iterator[Behind]:
     for pod in cluster.pods.values():
         twin.api.post(PODS, _pod(pod.name))
     twin.api.post(
-        f"/api/v1/namespaces/{NAMESPACE}/secrets",
-        {"metadata": {"name": NAME}, "type": "Opaque"},
+        f"/api/v1/namespaces/{NAMESPACE}/secrets", {"metadata": {"name": NAME}, "type": "Opaque"}
     )
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -193,9 +193,7 @@ def test_a_rotation_outlives_the_claim_that_it_ends_and_an_expiry_brings_nothing
     assert incident.disruption == NodeDisruption(reason="expiry")
 
 
-def test_a_pod_that_says_do_not_disrupt_is_neither_evicted_nor_made_room_for(
-    stage: Stage,
-) -> None:
+def test_a_pod_that_says_do_not_disrupt_is_neither_evicted_nor_made_room_for(stage: Stage) -> None:
     path, since = f"{PODS}/{pod_name(20)}", len(stage.answers)
     annotate(stage, path, "true")
     claim = delete(stage, 20)

@@ -35,10 +35,7 @@ def uid(plane: Plane) -> Iterator[str]:
     until(lambda: _account(plane), "the namespace takes pods")
     spec = {"nodeName": NODE, "containers": [{"name": "kafka", "image": "kafka"}]}
     made = api.post(PODS, {"metadata": {"name": POD, "labels": LABELS}, "spec": spec})
-    status = {
-        "phase": "Running",
-        "conditions": [{"type": "Ready", "status": "True"}],
-    }
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     api.merge(f"{PODS}/{POD}/status", {"status": status})
     budget = {"minAvailable": 1, "selector": {"matchLabels": LABELS}}
     api.post(BUDGETS, {"metadata": {"name": "orders"}, "spec": budget})

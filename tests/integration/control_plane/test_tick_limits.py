@@ -62,11 +62,7 @@ def tick(twin: Twin) -> Iterator[Api]:
     post(f"{RBAC}/clusterrolebindings", {"roleRef": reference, "subjects": [subject]})
     labels = {"stillwater.dev/pool": "broker"}
     post(
-        "/api/v1/nodes",
-        {
-            "metadata": {"name": NAME, "labels": labels},
-            "spec": {"taints": [TAINT]},
-        },
+        "/api/v1/nodes", {"metadata": {"name": NAME, "labels": labels}, "spec": {"taints": [TAINT]}}
     )
     containers = [{"name": "kafka", "image": "kafka:4"}]
     quiet = {"schedulerName": "nobody", "automountServiceAccountToken": False}
@@ -98,9 +94,7 @@ def tick(twin: Twin) -> Iterator[Api]:
 def _install(post: Any, limit: WriteLimit) -> None:
     name = f"{NAME}-{limit.resource}"
     post(
-        f"{ADMISSION}/validatingadmissionpolicies",
-        {"spec": limit.render(GROUP, "the group")},
-        name,
+        f"{ADMISSION}/validatingadmissionpolicies", {"spec": limit.render(GROUP, "the group")}, name
     )
     bound = {"policyName": name, "validationActions": ["Deny"]}
     post(f"{ADMISSION}/validatingadmissionpolicybindings", {"spec": bound}, name)

@@ -88,9 +88,7 @@ class Feed:
             if now >= at:
                 self._failed.remove((at, message))
                 self.cloud.sqs.change_message_visibility(
-                    QueueUrl=self.url,
-                    ReceiptHandle=message["ReceiptHandle"],
-                    VisibilityTimeout=0,
+                    QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
                 )
 
     def _receive(self, now: float) -> None:

@@ -51,10 +51,7 @@ class Machinery:
                 AvailabilityZone=zone,
                 Size=1,
                 TagSpecifications=[
-                    {
-                        "ResourceType": "volume",
-                        "Tags": [{"Key": EBS_CSI_TAG, "Value": "true"}],
-                    }
+                    {"ResourceType": "volume", "Tags": [{"Key": EBS_CSI_TAG, "Value": "true"}]}
                 ],
             )
             self._volumes[node_id] = str(made["VolumeId"])

@@ -114,10 +114,7 @@ def plan(layers: Mapping[str, Recorded]) -> dict[str, Any]:
         "terraform_version": "1.9.0",
         "planned_values": {"root_module": {"resources": planned}},
         "resource_changes": [
-            {
-                **each,
-                "change": {"actions": ["create"], "before": None, "after": each["values"]},
-            }
+            {**each, "change": {"actions": ["create"], "before": None, "after": each["values"]}}
             for each in planned
         ],
         "configuration": {

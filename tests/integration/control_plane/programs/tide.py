@@ -35,10 +35,7 @@ k8s.apiextensions.CustomResource(
     metadata={
         "name": "tide",
         "namespace": "default",
-        "annotations": {
-            "pulumi.com/waitFor": "condition=Ready",
-            "pulumi.com/timeoutSeconds": "2",
-        },
+        "annotations": {"pulumi.com/waitFor": "condition=Ready", "pulumi.com/timeoutSeconds": "2"},
     },
     opts=pulumi.ResourceOptions(provider=cluster, depends_on=[definition]),
 )

@@ -9,10 +9,7 @@ import pytest
 from core.ground.errors import InvalidInput
 from core.ground.window import Window
 from core.settings import codec
-from core.settings.prometheus import (
-    PrometheusService,
-    parse_prometheus_address,
-)
+from core.settings.prometheus import PrometheusService, parse_prometheus_address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.volumes.sizing import Gp3, Performance, Policy
 from tests.every_case import every_case

@@ -42,11 +42,7 @@ def pod(name: str = "orders-broker-a-10", **changes: Any) -> dict[str, Any]:
             "conditions": [
                 {"type": "PodScheduled", "status": "True"},
                 {"type": "ContainersReady", "status": "True"},
-                {
-                    "type": "Ready",
-                    "status": "False",
-                    "lastTransitionTime": "2026-11-20T01:00:00Z",
-                },
+                {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-20T01:00:00Z"},
                 {"type": GATE, "status": "False"},
             ],
             "containerStatuses": [

@@ -208,11 +208,7 @@ class FakeCloudWatch:
         if self.silent:
             return {"MetricDataResults": []}
         results = [
-            {
-                "Id": each["Id"],
-                "Timestamps": [datetime.fromtimestamp(60, UTC)],
-                "Values": [1.0],
-            }
+            {"Id": each["Id"], "Timestamps": [datetime.fromtimestamp(60, UTC)], "Values": [1.0]}
             for each in query["MetricDataQueries"]
         ]
         if "NextToken" in query or len(results) < 2:
