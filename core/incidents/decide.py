@@ -399,7 +399,7 @@ def _state_began_at(incident: Incident, seen: Observation, policy: Policy) -> fl
 
 
 def _is_scheduled(incident: Incident) -> bool:
-    return incident.scheduled_said_at is not None and not incident.is_hooked
+    return incident.kind is Kind.SCHEDULED_CHANGE and not incident.is_hooked
 
 
 def _turn_wait_began(incident: Incident, seen: Observation, policy: Policy) -> float | None:

@@ -40,6 +40,8 @@ from core.incidents.record import (
 _GRAVITY = tuple(Kind)
 # Each is a matter of its own, whatever else was announced of the machine.
 _TROUBLES = ISSUES | {Kind.SICK_NODE, Kind.SCHEDULED_CHANGE}
+# We ask these to leave, whatever becomes of AWS's schedule.
+_OURS = frozenset({Kind.SICK_NODE, Kind.ROTATION})
 
 
 def open_incident(
@@ -112,13 +114,15 @@ def _in_passing(incident: Incident, told: Interruption, now: float) -> Incident 
 
     Nothing is done about an issue, a reboot or what is closed that would end what others began.
     """
-    begun = incident.state is not State.OPENED or incident.kind is Kind.SICK_NODE
+    begun = incident.state is not State.OPENED
     heard = replace(incident, announcements=(*incident.announcements, told.dedupe_key))
     if told.kind is Kind.SCHEDULED_CHANGE:
         changes = apply_word(scheduled_changes(incident), told, now)
         asks = governing(changes, retiring=begun) is not None
         return None if asks else replace(heard, scheduled=changes)
-    asks = told.kind not in ISSUES or not (begun or told.closed)
+    if told.closed:
+        return heard
+    asks = told.kind not in ISSUES or not begun
     return None if asks else _note_once(heard, "aws", _opening(told), now)
 
 
@@ -189,8 +193,10 @@ def _take_over_schedule(incident: Incident, interruption: Interruption, now: flo
             ahead=interruption.ahead and (opened or incident.ahead),
         )
     if interruption.kind is Kind.SICK_NODE is incident.kind:
+        theirs = _handed_back(incident) if interruption.closed else None
         said = interruption.event_type or incident.event_type
-        return replace(incident, called_off=interruption.closed, event_type=said)
+        told = replace(incident, called_off=interruption.closed, event_type=said)
+        return theirs or _keep_schedule(told, scheduled_changes(incident))
     if interruption.kind is not Kind.SCHEDULED_CHANGE:
         # Of what is no schedule, only a two-minute warning says when the machine goes.
         due_at = interruption.due_at if interruption.kind in URGENT else None
@@ -205,42 +211,31 @@ def _take_over_schedule(incident: Incident, interruption: Interruption, now: flo
 
 
 def _handed_back(incident: Incident) -> Incident | None:
-    """Return an incident that a run no longer wants as AWS's schedule alone has it; None: has not.
+    """Return an incident that we no longer want as AWS's schedule alone has it; None: has not.
 
-    What it has begun for it stays of use: its replacement, above all.
+    What was begun for it stays of use: its replacement, above all.
     """
-    if incident.kind is not Kind.ROTATION:
-        return None
-    begun = incident.state is not State.OPENED
-    ruling = governing(scheduled_changes(incident), retiring=begun)
-    if ruling is None:
-        return None
-    return replace(
-        incident,
-        kind=Kind.SCHEDULED_CHANGE,
-        event_type=ruling.code or incident.event_type,
-        due_at=ruling.due_at,
-        ahead=False,
-    )
+    theirs = replace(incident, kind=Kind.SCHEDULED_CHANGE, called_off=False, ahead=False)
+    changes, begun = scheduled_changes(incident), incident.state is not State.OPENED
+    wanted = incident.kind in _OURS and governing(changes, retiring=begun) is not None
+    return _keep_schedule(theirs, changes) if wanted else None
 
 
 def _keep_schedule(incident: Incident, changes: tuple[ScheduledChange, ...]) -> Incident:
     """Keep what is scheduled, and of it what the incident is about now."""
-    begun = incident.state is not State.OPENED
-    ruling = governing(changes, retiring=begun)
+    ours = incident.kind in _OURS
+    ruling = governing(changes, retiring=ours or incident.state is not State.OPENED)
+    if ruling is None and ours:
+        # Whoever leaves by our own word leaves all the same, and by no date of AWS's.
+        return replace(incident, scheduled=changes, scheduled_said_at=None, due_at=None)
     told = replace(
         incident, scheduled=changes, scheduled_said_at=max(each.said_at for each in changes)
     )
-    # What AWS no longer wants, a run of ours may still do.
-    ours = incident.kind is Kind.ROTATION
     if ruling is None:
         last = max(changes, key=lambda each: each.said_at)
         date = incident.due_at if incident.scheduled_said_at is not None else last.due_at
         return replace(
-            told,
-            event_type=incident.event_type or last.code,
-            due_at=date,
-            called_off=incident.called_off if ours else True,
+            told, event_type=incident.event_type or last.code, due_at=date, called_off=True
         )
     return replace(
         told,

@@ -122,6 +122,13 @@ def _step(incident: Incident, node_id: int, seen: Observation, policy: Policy) -
     return stay(incident, policy, reason, *back, delay=_until(begins, seen.now))
 
 
+def is_rebooting(incident: Incident, now: float) -> bool:
+    """Say whether AWS may be rebooting the machine, which looks like sickness meanwhile."""
+    return any(
+        due - LEADERS_LEAD_SECONDS <= now < due + MAINTENANCE_SECONDS for due, _ in _dates(incident)
+    )
+
+
 def _until(moment: float, now: float) -> float:
     return min(moment - now, LONGEST_DELAY_SECONDS)
 
@@ -190,7 +197,7 @@ def decide_asked(incident: Incident, seen: Observation, policy: Policy) -> Decis
     """Begin with an instance that a run has come to, or a machine that is sick and not dead."""
     if incident.called_off:
         return call_off(incident, seen, policy)
-    sick = f"is sick ({incident.event_type})"
+    sick = "is sick" if incident.scheduled_said_at else f"is sick ({incident.event_type})"
     why = sick if incident.kind is Kind.SICK_NODE else "is to be replaced"
     return _begin(incident, seen, policy, f"Instance {incident.instance_id} {why}")
 
@@ -244,10 +251,7 @@ def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
     if at_once is not None:
         return Start(seen.now, at_once)
     return start_of(
-        incident.due_at,
-        seen.now,
-        policy.maintenance,
-        margin_seconds=policy.planned_margin_seconds,
+        incident.due_at, seen.now, policy.maintenance, margin_seconds=policy.planned_margin_seconds
     )
 
 

@@ -26,6 +26,7 @@ from core.ground.naming import GATE_HOOK
 from core.incidents.joining import scheduled_changes
 from core.incidents.learn import KARPENTER, disruption_of
 from core.incidents.observation import GroupView, NodeClaim, NodeView, PodView, StatusView
+from core.incidents.planned import is_rebooting
 from core.incidents.record import (
     UNDRAINED,
     Incident,
@@ -532,12 +533,13 @@ def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
     Of the departures one is to be begun; the next has its turn when that one is over.
     """
     nodes = [n for n in seen.nodes or () if n.zone and _runs(n, seen)]
-    treated = [i for i in seen.incidents if any(k.startswith(_SICK) for k in i.announcements)]
+    leaving = [incident for incident in seen.incidents if not _waits(incident, seen.now)]
+    treated = [i for i in leaving if any(k.startswith(_SICK) for k in i.announcements)]
     if treated:
         yield from _recoveries(nodes, treated, seen)
         return
-    leaving = {incident.instance_id for incident in seen.incidents}
-    standing = [n for n in nodes if n.instance_id not in leaving]
+    ids = {incident.instance_id for incident in leaving}
+    standing = [n for n in nodes if n.instance_id not in ids]
     sick = [patient for n in standing if (patient := _patient(n, seen))]
     common = _common_cause(sick, standing)
     if common is not None:
@@ -555,6 +557,12 @@ def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
             yield Announce(replace(told, event_type=patient.what), f"{patient.sentence}.")
         else:
             yield Concern(f"sick:{id_}:{patient.key}", doubt, page="sick")
+
+
+def _waits(incident: Incident, now: float) -> bool:
+    """Say whether a machine serves on until AWS's date, days from now, sick or not."""
+    dated = incident.kind is Kind.SCHEDULED_CHANGE and not incident.is_hooked
+    return dated and incident.state in UNDRAINED and not is_rebooting(incident, now)
 
 
 def _runs(node: NodeView, seen: Snapshot) -> bool:

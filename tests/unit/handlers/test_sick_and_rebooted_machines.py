@@ -103,6 +103,44 @@ def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
     assert sick.incident(f"{OLD}.2").open
 
 
+RETIRED = START + 40 * DAY
+
+
+def test_a_retirement_that_aws_calls_off_keeps_no_sick_machine(sick: Station) -> None:
+    opened(sick)
+    for status in ("upcoming", "closed"):
+        sick.now += 60
+        sick.announce(health_event(RETIREMENT, due=RETIRED, status=status, said_at=sick.now))
+        assert sick.incident().kind is Kind.SICK_NODE
+        assert sick.incident().taken_at == (None if status == "closed" else RETIRED)
+    until(sick, State.REPLACING)
+
+
+def test_a_sick_machine_that_gets_well_is_still_retired(sick: Station) -> None:
+    opened(sick)
+    sick.announce(health_event(RETIREMENT, due=RETIRED, said_at=START))
+    sick.cluster.change_node(OLD, sick={})
+    assert opened(sick) == 1  # the word that calls it off
+    waits = sick.tick().incident()
+    assert (waits.kind, waits.open, waits.called_off) == (Kind.SCHEDULED_CHANGE, True, False)
+    fall_sick(sick, "i-0b")
+    assert opened(sick) == 1  # It waits for weeks, and nobody waits for it.
+
+
+@pytest.mark.parametrize("code", [REBOOT, RETIREMENT])
+def test_a_machine_that_falls_sick_does_not_wait_for_awss_date(sick: Station, code: str) -> None:
+    sick.announce(health_event(code, due=RETIRED, said_at=START))
+    assert opened(sick) == 1
+    until(sick, State.REPLACING)
+
+
+def test_a_machine_that_aws_reboots_looks_sick_and_is_not(sick: Station) -> None:
+    sick.announce(health_event(REBOOT, due=START, said_at=START))
+    assert opened(sick) == 0
+    sick.now += TAKES
+    assert opened(sick) == 1
+
+
 def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
     opened(sick)
     until(sick, State.REPLACING)

@@ -95,6 +95,12 @@ def test_a_reboot_or_the_end_of_an_unknown_change_takes_no_sickness_over(code: s
     assert (heard.kind, heard.called_off) == (Kind.SICK_NODE, False)
 
 
+def test_a_run_calls_off_nothing_but_its_own() -> None:
+    theirs = opened_incident(Kind.EVICTION, hook=None, lifecycle_token=None)
+    heard = merge(theirs, announcement(Kind.ROTATION, closed=True, hook=None), 1.0)
+    assert (heard.kind, heard.called_off) == (Kind.EVICTION, False)
+
+
 def test_a_clock_ahead_of_ours_does_not_postpone_heartbeats() -> None:
     assert open_incident(announcement(occurred_at=99.0), 10.0).announced_at == 10.0
     assert open_incident(announcement(occurred_at=None), 10.0).announced_at == 10.0
