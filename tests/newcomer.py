@@ -1,7 +1,7 @@
 """What README and tutorial tell a newcomer to type, in order, and what of it a twin cannot show.
 
 The commands come out of the pages. Each is typed by a test, or named here with the reason why not;
-a page that gains one that is neither fails `tests/unit/docs/test_newcomer.py`.
+a page that gains one that is neither fails `tests/integration/test_newcomer.py`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import pytest
 from tests import newcomer
 from tests.person import Person
 
+pytestmark = pytest.mark.integration
 WITHOUT_ACCOUNT = ("init", "check", "estimate")
 COMMAND = re.compile(r"^stillwater [^\n#]*?(?=\s*(?:#|$))", re.MULTILINE)
 
