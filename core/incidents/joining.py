@@ -33,6 +33,7 @@ from core.incidents.record import (
     flat,
     governing,
     incident_id,
+    instance_of,
     is_another,
     round_of,
 )
@@ -51,27 +52,35 @@ def open_incident(
     after: Sequence[Incident] = (),
     actor: str = "interruption",
 ) -> Incident:
-    """Open the incident an announcement asks for, as the next round `after` its instance's others.
+    """Open the incident an announcement asks for, as the next round `after` its instance's others."""
+    opened = Transition(now, State.OPENED, actor, _opening(interruption))
+    said_at = interruption.announced_at(now)
+    id_ = incident_id(interruption.instance_id, len(after) + 1)
+    blank = _blank(id_, interruption.kind, opened, after[-1] if after else None)
+    return merge(replace(blank, announced_at=said_at), interruption, now)
+
+
+def _blank(id_: str, kind: Kind, opened: Transition, last: Incident | None) -> Incident:
+    """Return a round that begins, after an instance's last.
 
     One that kept the instance has given no room back, since a person might let it go: this one
     does, or lets the instance go with it, and knows whose room it is should the Node be gone.
     """
-    kept = after[-1] if after and after[-1].state is State.RETAINED else None
-    blank = Incident(
-        id=incident_id(interruption.instance_id, len(after) + 1),
-        instance_id=interruption.instance_id,
-        kind=interruption.kind,
+    kept = last if last is not None and last.state is State.RETAINED else None
+    return Incident(
+        id=id_,
+        instance_id=instance_of(id_),
+        kind=kind,
         state=State.OPENED,
-        opened_at=now,
-        announced_at=interruption.announced_at(now),
+        opened_at=opened.at,
+        announced_at=opened.at,
         announcements=(),
-        reason=_opening(interruption),
+        reason=opened.reason,
         surge_to=None if kept is None else kept.surge_to,
         zone=None if kept is None else kept.zone,
         pool=None if kept is None else kept.pool,
+        transitions=(opened,),
     )
-    opened = Transition(now, State.OPENED, actor, blank.reason)
-    return merge(replace(blank, transitions=(opened,)), interruption, now)
 
 
 def _opening(interruption: Interruption) -> str:
@@ -359,21 +368,10 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
         _still_open(incident, "released")
         released = replace(_as_read(incident), release=asked, held_until=None)
         return _note_once(released, actor, said, now)
-    round_number = round_of(incident.id) + 1
-    return Incident(
-        id=incident_id(incident.instance_id, round_number),
-        instance_id=incident.instance_id,
-        kind=incident.kind,
-        state=State.OPENED,
-        opened_at=now,
-        announced_at=now,
-        announcements=incident.announcements,
-        group=incident.group,
-        release=asked,
-        surge_to=incident.surge_to,
-        reason=said,
-        transitions=(Transition(now, State.OPENED, actor, said),),
-    )
+    id_ = incident_id(incident.instance_id, round_of(incident.id) + 1)
+    blank = _blank(id_, incident.kind, Transition(now, State.OPENED, actor, said), incident)
+    known = incident.announcements
+    return replace(blank, announcements=known, group=incident.group, release=asked)
 
 
 def _as_read(incident: Incident) -> Incident:

@@ -107,8 +107,10 @@ def test_a_release_ends_a_hold(incident: Incident) -> None:
 
 
 def test_releasing_a_retained_instance_opens_its_next_round(incident: Incident) -> None:
-    asked = ask_release(over(incident, State.RETAINED), "ada", NOW + 60)
+    kept = replace(over(incident, State.RETAINED), zone="a", pool="broker", surge_to=2)
+    asked = ask_release(kept, "ada", NOW + 60)
     assert (asked.id, asked.version, asked.state) == ("i-0a.2", 0, State.OPENED)
+    assert (asked.zone, asked.pool, asked.surge_to) == ("a", "broker", 2)
     assert asked.release == Release(by="ada", at=NOW + 60)
     assert asked.transitions[0].actor == "ada"
     assert ask_release(over(asked, State.RETAINED), "ada", NOW).id == "i-0a.3"
