@@ -52,7 +52,7 @@ def open_incident(
     after: Sequence[Incident] = (),
     actor: str = "interruption",
 ) -> Incident:
-    """Open the incident an announcement asks for, as the next round `after` its instance's others."""
+    """Open the incident an announcement asks for, as the round `after` its instance's others."""
     opened = Transition(now, State.OPENED, actor, _opening(interruption))
     said_at = interruption.announced_at(now)
     id_ = incident_id(interruption.instance_id, len(after) + 1)

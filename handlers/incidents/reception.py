@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from aws_lambda_powertools import Logger
 
 from core.events import Interruption
-from core.events.announcements import URGENT
+from core.events.announcements import ISSUES, URGENT
 from core.events.parsing import doubt
 from core.ground.errors import Conflict
 from core.incidents.decide import why_overruled, why_unanswered
@@ -71,6 +71,14 @@ class Reception:
             self.ignore(found.body, answer.refusal, now)
             return
         self.wake(incident)
+        other = incident.open and not found.closed and incident.kind is not found.kind
+        if other and found.kind in ISSUES:
+            # The incident goes its way, and its decisions say nothing about it.
+            said = (
+                f"AWS reports {found.event_type or found.kind.value} for {found.instance_id}, "
+                f"whose incident {incident.id} ({incident.kind.value}) goes on."
+            )
+            self.call_once(found.dedupe_key, said, now, page="damaged", incident_id=incident.id)
         outcome = f"Incident {incident.id}, which is {incident.state.value}."
         self.record(found.dedupe_key, found.body, outcome, now)
 

@@ -81,6 +81,10 @@ def test_a_failed_attachment_joins_the_incident_that_moves_its_pod(station: Stat
     announce(station, "volume-attach-failed")
     assert station.incident().kind is Kind.ASG_TERMINATE
     assert any("attach_failed" in key for key in station.incident().announcements)
+    announce(station, "volume-attach-failed")  # SQS delivers twice.
+    (told,) = station.ticks.pages
+    assert (told["page"], told["incident_id"]) == ("damaged", OLD)
+    assert f"attach_failed {VOLUME}" in told["reason"]
 
 
 def test_a_harmed_volume_that_is_attached_nowhere_is_recorded_and_somebody_paged(
