@@ -97,7 +97,7 @@ def _is_refusal_of_aws(error: Exception) -> bool:
     """Say whether AWS refused or was not reached; commands that know more say it themselves."""
     if "botocore.exceptions" not in sys.modules:
         return False
-    from cli.aws import NO_ANSWER  # noqa: PLC0415 - the other commands need no boto3
+    from handlers.adapters.calls import NO_ANSWER  # noqa: PLC0415 - the other commands need no boto3
 
     return isinstance(error, NO_ANSWER)
 

@@ -19,9 +19,10 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from cli.aws import NO_ANSWER, sentence
+from cli.aws import sentence
 from core.ground.errors import StillwaterError, one_line
 from core.ground.fields import Unknown
+from handlers.adapters.calls import NO_ANSWER
 from infra.eks.api import ApiError
 
 LOGIN = "log in again (such as `aws sso login`), or name another --profile; then ask again"

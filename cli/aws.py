@@ -10,10 +10,9 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
 
 from core.ground.errors import StillwaterError, one_line, passed_on
-from handlers.adapters.calls import portions
+from handlers.adapters.calls import NO_ANSWER, portions
 
 REMEDY = (
     "log in (`aws sso login`), name a profile in AWS_PROFILE, or set AWS_ACCESS_KEY_ID and "
@@ -26,8 +25,6 @@ IN_REACH = (
     "Is the environment up in this account and region (`stillwater doctor ENV` shows what is "
     "missing), and may you do this?"
 )
-# A refusal, nobody who answers, or a proxy's words in the place of an answer.
-NO_ANSWER = (BotoCoreError, ClientError, ResponseParserError)
 # Of whoever asks an account many questions at once.
 PATIENCE = Config(
     connect_timeout=5,

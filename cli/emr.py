@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cli.aws import NO_ANSWER
 from core.ground import naming
 from core.ground.errors import InvalidInput, StillwaterError, one_line
+from handlers.adapters.calls import NO_ANSWER
 from spark.files import version
 from spark.ingest import manifest
 from spark.jobs import chosen_months

@@ -26,6 +26,7 @@ from core.cost.price_list import METERS, Disagreement, Gathered, Quoted
 from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook
 from core.ground import instances
 from core.ground.errors import InvalidInput, StillwaterError, one_line
+from handlers.adapters.calls import NO_ANSWER
 
 # The Price List Query API is served from few regions and answers for all.
 ENDPOINT_REGION = "us-east-1"
@@ -240,7 +241,7 @@ def _aws_quotes(client: Any, gathered: Gathered, today: date, show: Any) -> Iter
                         for quoted in price_list.product_quotes(json.loads(entry), today):
                             if gathered.wants(quoted.product):
                                 yield quoted
-    except aws.NO_ANSWER as error:
+    except NO_ANSWER as error:
         raise StillwaterError(
             f"AWS's price list does not answer ({one_line(error)}); the call needs "
             f"pricing:GetProducts. Without an account: download index.json of a service and "

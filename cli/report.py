@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cli import aws, stack_settings
-from cli.aws import NO_ANSWER, out_of_reach
+from cli.aws import out_of_reach
 from cli.target import Cluster
 from cli.terminal import say
 from core.cluster.report_facts import report_facts
 from core.ground.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
 from core.settings.facts import load as load_facts
+from handlers.adapters.calls import NO_ANSWER
 
 if TYPE_CHECKING:
     from spark.jobs.every import Inputs

@@ -19,7 +19,7 @@ import boto3
 from botocore.config import Config
 
 from cli import aws, stack_settings
-from cli.aws import NO_ANSWER, out_of_reach
+from cli.aws import out_of_reach
 from core.cluster import ClusterSpec, adoption, parse
 from core.cluster.operation import Timings
 from core.ground import naming
@@ -28,6 +28,7 @@ from core.ground.fields import instance_in
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.incidents.record import Incident
 from handlers.adapters.aws import tick_message
+from handlers.adapters.calls import NO_ANSWER
 from handlers.store.documents import Pauses
 from handlers.store.ledger import Ledger, incident_in, rounds
 from handlers.store.table import Records

@@ -14,11 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from cli import terminal
-from cli.aws import NO_ANSWER, out_of_reach
+from cli.aws import out_of_reach
 from cli.target import Cluster
 from core.ground.errors import InvalidInput, StillwaterError
 from core.volumes.sizing import Gp3
 from core.volumes.views import History, free_slots
+from handlers.adapters.calls import NO_ANSWER
 from handlers.store import volume_records
 from handlers.store.volume_records import PLAN
 

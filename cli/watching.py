@@ -15,8 +15,9 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from cli.aws import NO_ANSWER, out_of_reach
+from cli.aws import out_of_reach
 from core.ground.errors import StillwaterError
+from handlers.adapters.calls import NO_ANSWER
 
 T = TypeVar("T")
 

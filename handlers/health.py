@@ -10,12 +10,11 @@ import functools
 import time
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from core.examination import Expected
 from core.ground import naming
 from core.settings.functions import HealthSettings
 from handlers.adapters import metrics
+from handlers.adapters.calls import NO_ANSWER
 from handlers.adapters.claims import read_conditions, wanted_roles
 from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
@@ -67,6 +66,6 @@ def handler(event: Any, context: Any) -> dict[str, Any]:
     now, started = time.time(), time.monotonic()
     try:
         examiner = _examiner()
-    except (BotoCoreError, ClientError) as error:
+    except NO_ANSWER as error:
         return unable(error, now, started)
     return examiner.answer(now)

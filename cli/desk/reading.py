@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from cli import health
-from cli.aws import NO_ANSWER, out_of_reach
+from cli.aws import out_of_reach
 from cli.target import Cluster
 from core.availability.lease import Lease
 from core.cluster import estimate
@@ -22,6 +22,7 @@ from core.incidents.joining import Pause
 from core.incidents.record import Incident
 from core.rotation.run_record import Run
 from core.zones.incident import ZoneIncident
+from handlers.adapters.calls import NO_ANSWER
 from handlers.store import volume_records
 from handlers.store.documents import Freezes, Runs
 from handlers.store.volume_records import PLAN, Memory

@@ -397,8 +397,8 @@ def _wait_of(incident: Incident, seen: LedgerSeen, now: float) -> DeskWait:
     found: list[tuple[str, str]] = []
     if seen.pause is not None:
         found.append(("the pause", seen.pause.sentence))
-    if incident.held_until is not None and now < incident.held_until:
-        found.append(("a person's hold", f"Held until {time_said(incident.held_until)}."))
+    if (until := incident.held_to(now)) is not None:
+        found.append(("a person's hold", f"Held until {time_said(until)}."))
     found += [
         (zone.where, zone.freeze().sentence)
         for zone in seen.zones

@@ -182,11 +182,7 @@ def wanted_versions(cluster: Cluster, place: Path) -> Mapping[str, str]:
         pinned = release.pinned_release(place / "requirements.txt")
     except InvalidInput:
         pinned = RELEASE  # A checkout is its own release.
-    described = {
-        "eks": spec.kubernetes.version,
-        "kafka": spec.kafka.version,
-        "stillwater": pinned,
-    }
+    described = {"eks": spec.kubernetes.version, "kafka": spec.kafka.version, "stillwater": pinned}
     # Which operator another release installs is not known here.
     return described | ({"strimzi": versions.STRIMZI_CHART_VERSION} if pinned == RELEASE else {})
 

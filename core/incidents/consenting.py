@@ -209,8 +209,8 @@ def kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | No
     """Say who wants the instance kept for now: a pause, a person, or a zone that is frozen."""
     if seen.paused:
         return seen.paused
-    if incident.held_until is not None and seen.now < incident.held_until:
-        return f"Instance {incident.instance_id} is held until {clock(incident.held_until)}."
+    if (until := incident.held_to(seen.now)) is not None:
+        return f"Instance {incident.instance_id} is held until {clock(until)}."
     if incident.release is not None:
         return None
     freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)

@@ -258,8 +258,8 @@ def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) ->
             return retain(incident, "ignored", reason)
         return planned.call_off(incident, seen, policy, f"{said}.")
     # A retained instance stands in no hook any more, whatever was announced of it once.
-    held = (incident.held_until or 0.0) > seen.now
-    asked = None if held or asked_for(incident, policy) else incident.release
+    waits = incident.held_to(seen.now) or asked_for(incident, policy)
+    asked = None if waits else incident.release
     if asked is not None and seen.lifecycle_state in {"InService", RETAINED}:
         passed = others_first(incident, seen, policy) if incident.node_id is not None else None
         if passed is not None:

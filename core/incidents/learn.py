@@ -84,8 +84,8 @@ def learn(incident: Incident, seen: Observation) -> Incident:
 
 def wanted_kept(incident: Incident, seen: Observation) -> bool:
     """Say whether a pause, a person or a frozen zone wants the instance kept for now."""
-    held = incident.held_until is not None and seen.now < incident.held_until
-    return held or bool(seen.paused) or seen.freeze(incident.zone) is not None
+    held, frozen = incident.held_to(seen.now), seen.freeze(incident.zone)
+    return bool(held or seen.paused or frozen)
 
 
 def _doubted_since(incident: Incident, seen: Observation) -> float | None:

@@ -389,6 +389,10 @@ class Incident:
             return self
         return replace(self, notes=(*self.notes, Transition(at, self.state, actor, sentence)))
 
+    def held_to(self, now: float) -> float | None:
+        """Return until when a person keeps the instance at that time; None: nobody does."""
+        return self.held_until if now < (self.held_until or 0.0) else None
+
     @property
     def unreadable(self) -> str | None:
         """Return the word of a newer release without which nobody but a person can decide."""

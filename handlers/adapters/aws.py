@@ -31,6 +31,7 @@ from handlers.adapters.calls import (
     ONE_TRY,
     PERHAPS_DONE,
     known_shape,
+    of_aws,
     perhaps_done,
     portions,
 )
@@ -251,7 +252,7 @@ class Queue:
     def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
         """Send a message that becomes visible after a delay."""
         delay = min(max(round(delay_seconds), 0), LONGEST_DELAY_SECONDS)
-        self._sqs.send_message(QueueUrl=self._url, MessageBody=body, DelaySeconds=delay)
+        of_aws(self._sqs.send_message(QueueUrl=self._url, MessageBody=body, DelaySeconds=delay))
 
 
 def tick_message(incident_id: str, version: int) -> str:

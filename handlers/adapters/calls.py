@@ -13,13 +13,27 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError
+from botocore.parsers import ResponseParserError
 
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown
+
+# AWS refuses, is not reached, or a proxy speaks in its place.
+NO_ANSWER = (BotoCoreError, ClientError, ResponseParserError)
+
+
+def of_aws(answer: Any) -> Any:
+    """Return an answer; raises ResponseParserError for one without an id of AWS's.
+
+    A proxy's page, read as JSON, would pass for a table without the item, or a message sent.
+    """
+    if "RequestId" not in answer.get("ResponseMetadata", {}):
+        raise ResponseParserError("A proxy answers in the place of AWS.")
+    return answer
 
 
 def take_each(steps: Iterable[Callable[[], object]]) -> None:
@@ -28,7 +42,7 @@ def take_each(steps: Iterable[Callable[[], object]]) -> None:
     for step in steps:
         try:
             step()
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             first = first or error
     if first is not None:
         raise first
@@ -108,7 +122,7 @@ CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"}
 PATIENT_CLIENT = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard"})
 # For what must not be asked twice: the client does not repeat what AWS may have done.
 ONE_TRY = CLIENT.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-PERHAPS_DONE = (ReadTimeoutError, ConnectionClosedError)
+PERHAPS_DONE = (ReadTimeoutError, ConnectionClosedError, ResponseParserError)
 
 
 def perhaps_done(error: ClientError) -> bool:

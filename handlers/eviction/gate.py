@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.lease import blocking_holder, lease_of
 from core.events import Interruption, Kind
@@ -55,6 +54,7 @@ from core.incidents.observation import (
 from core.incidents.record import UNDRAINED, Drainer, Incident, State
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
+from handlers.adapters.calls import NO_ANSWER
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kubernetes import EksNodes, NodeClaims
@@ -99,7 +99,7 @@ class Gate:
         """Answer a request before `deadline`; what cannot be told is a no, with the reason."""
         try:
             answer = self._answer(asked, deadline)
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             said = f"Whether {asked.name} may go is unknown: {error}"
             answer = refuse(said, self.policy).answer
         if asked.wish is not Wish.OTHER:

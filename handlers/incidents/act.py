@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.consent import LOST_ZONE
 from core.ground.errors import Conflict, StillwaterError
@@ -61,6 +60,7 @@ from core.incidents.record import Incident
 from core.incidents.replacement import own_refusal
 from core.zones.incident import LostZone
 from handlers.adapters.aws import AwsCloud, Queue
+from handlers.adapters.calls import NO_ANSWER
 from handlers.adapters.kubernetes import NO_ENDS, ClaimEnds, EksDrain, EksNodes
 from handlers.adapters.pages import call
 from handlers.adapters.pods import PodExporters
@@ -142,7 +142,7 @@ class ErrorSnapshots:
         try:
             if self.records.read(key).version == 0:
                 self.records.write(key, self.ask(now).errors.to_dict(), 0)
-        except (StillwaterError, Conflict, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             logger.warning(
                 "Metadata errors were not kept.", incident_id=incident_id, error=str(error)
             )

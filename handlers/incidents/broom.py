@@ -19,7 +19,6 @@ from typing import TypeVar
 
 import boto3
 from aws_lambda_powertools import Logger
-from botocore.exceptions import BotoCoreError, ClientError
 
 from core.events import Kind
 from core.ground.errors import Conflict, StillwaterError
@@ -45,7 +44,7 @@ from core.rotation.rebalance import Rebalance
 from core.rotation.run_record import Run, is_unattended, unreadable_sentence
 from core.settings.functions import SweepSettings
 from handlers.adapters.aws import Ec2Inventory
-from handlers.adapters.calls import CLIENT, take_each
+from handlers.adapters.calls import CLIENT, NO_ANSWER, take_each
 from handlers.adapters.kubernetes import NO_CLAIMS, EksNodes, NodeClaims
 from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
@@ -252,7 +251,7 @@ class Broom:
             after = cursor.document if isinstance(cursor.document, str) else ""
             whose_turn, following = turn(seen.instance_ids(), after, self.most_instances)
             seen = self._closely(seen, whose_turn)
-        except (StillwaterError, BotoCoreError, ClientError):
+        except (StillwaterError, *NO_ANSWER):
             for incident in self.reception.ledger.open_incidents():
                 if incident_unattended(incident, now, self.late_seconds):
                     done[self._act(Wake(incident, "AWS's lists could not be read."), now)] += 1

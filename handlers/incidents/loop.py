@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import BotoCoreError, ClientError
 
 from core.ground.constants import DECISIONS_MADE, RUNBOOKS
 from core.ground.errors import Conflict, StillwaterError
@@ -27,7 +26,7 @@ from core.incidents.observation import Observation, Policy
 from core.incidents.record import Incident, is_unattended
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, tick_message
-from handlers.adapters.calls import take_each
+from handlers.adapters.calls import NO_ANSWER, take_each
 from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
 from handlers.incidents.observe import Sources, observe
@@ -91,7 +90,7 @@ class Loop:
         )
         try:
             refused = perform(incident, decision.actions, self.effects, now)
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             # Not recorded, so decided again: what was done of it is harmless to repeat.
             logger.warning("An action failed.", incident_id=incident.id, error=str(error))
             self._note_failure(claimed, decision, error, now)
@@ -150,7 +149,7 @@ class Loop:
     def _shift(self, now: float) -> None:
         try:
             self.shifts.turn(now)
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             # The sweep asks again within a minute, for as long as anything is left to do.
             logger.warning("A shift is not complete.", error=str(error))
 
@@ -163,7 +162,7 @@ class Loop:
                     self.rotations.tidy,
                 )
             )
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             # The sweep asks again within a minute.
             logger.warning(
                 "Labels, marks and throttles could not be looked after.", error=str(error)
@@ -198,7 +197,7 @@ class Loop:
                 written = self.effects.ledger.put(noted)
             else:
                 written = claimed
-        except (Conflict, BotoCoreError, ClientError):
+        except (Conflict, *NO_ANSWER):
             written = claimed  # The sweep finds it, should its version have changed.
         if written is not None:
             self._schedule(written, self.policy.tick_interval_seconds)

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from core.availability.lease import Lease, blocking_holder, companions, hinders, lease_of
 from core.availability.operator import OperatorView
 from core.ground.errors import StillwaterError
@@ -27,6 +25,7 @@ from core.incidents.record import Incident, State, instance_of
 from core.incidents.replacement import places
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
+from handlers.adapters.calls import NO_ANSWER
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kubernetes import NO_CLAIMS, EksDrain, EksNodes, NodeClaims
 from handlers.adapters.templates import RootVolumes
@@ -67,19 +66,19 @@ def observe(
     its hooks, and looks again. Kafka out of reach only leaves its part out. `kafka` is asked in the
     place of the sources'.
     """
-    paused = _pause_sentence(sources, now)
     try:
-        return replace(_observation(incident, sources, now, kafka or sources.kafka), paused=paused)
-    except (StillwaterError, BotoCoreError, ClientError) as error:
-        blind = f"Nothing could be read: {error}"
-        return Observation(now=now, instance=None, paused=paused, blind=blind)
+        seen = _observation(incident, sources, now, kafka or sources.kafka)
+    except (StillwaterError, *NO_ANSWER) as error:
+        seen = Observation(now=now, instance=None, blind=f"Nothing could be read: {error}")
+    # Last: whoever pauses while the rest is read is heard.
+    return replace(seen, paused=_pause_sentence(sources, now))
 
 
 def _pause_sentence(sources: Sources, now: float) -> str:
     """Return who has paused the cluster; not knowing it is no permission to go on."""
     try:
         pause = sources.freezes.current_pause(now)
-    except (StillwaterError, BotoCoreError, ClientError) as error:
+    except (StillwaterError, *NO_ANSWER) as error:
         return f"Whether the cluster is paused could not be read: {error}"
     return "" if pause is None else pause.sentence
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.budget import Spent
 from core.events import Interruption, Kind
@@ -43,6 +42,7 @@ from core.rotation.run_record import (
 )
 from core.settings.prometheus import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
 from handlers.adapters.aws import Queue
+from handlers.adapters.calls import NO_ANSWER
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.pages import call
@@ -184,7 +184,7 @@ class Rotations:
             # Whoever paused or aborted the run meanwhile is heard before a node is begun with.
             for action in begins if written else ():
                 self._do(step.run, action, now)
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             # Decided again: what was done of it is harmless to repeat.
             logger.warning("A run's action failed.", run=claimed.id, error=str(error))
             self._note_failure(written or claimed, step, error, now)
@@ -222,7 +222,7 @@ class Rotations:
             owed = self.leadership.brokers_owed(
                 lambda cause: cause in opened or not cause.startswith(INCIDENT_CAUSE)
             )
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             return _blind(error, seen.now)
         return replace(seen, leaders_owed=owed)
 
@@ -260,7 +260,7 @@ class Rotations:
             noted_ = replace(noted_, pages=(*claimed.pages, ACTION_FAILS))
         try:
             written = claimed if noted_ == claimed else self.runs.put(noted_)
-        except (Conflict, BotoCoreError, ClientError):
+        except (Conflict, *NO_ANSWER):
             written = claimed  # The sweep finds it, should its version have changed.
         self._schedule(written, self.policy.tick_interval_seconds)
 
@@ -327,7 +327,7 @@ def observe_run(run: Run, sources: Sources, whose: Ownership, now: float) -> Run
         return seen
     try:
         own = {t.node_id: found for t in run.open_turns if (found := _incident_of(run, t, sources))}
-    except (StillwaterError, BotoCoreError, ClientError) as error:
+    except (StillwaterError, *NO_ANSWER) as error:
         return _blind(error, now)
     ahead = _made_ready(run, seen.others)
     ids = {incident.id for incident in (*own.values(), *ahead.values())}
@@ -369,7 +369,7 @@ def observe_cluster(sources: Sources, whose: Ownership, now: float) -> RunObserv
             others=sources.ledger.open_incidents(),
             freezes=sources.freezes.current(now),
         )
-    except (StillwaterError, BotoCoreError, ClientError) as error:
+    except (StillwaterError, *NO_ANSWER) as error:
         return _blind(error, now)
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.ground.constants import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED
@@ -37,7 +36,7 @@ from core.slack import visible_zone as zone_visible
 from core.zones.incident import ZoneIncident
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
-from handlers.adapters.calls import known_shape
+from handlers.adapters.calls import NO_ANSWER, known_shape
 from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:
@@ -338,7 +337,7 @@ class Stories:
             return
         try:
             self._queue.send(json.dumps({"incident_id": id_, **more}))
-        except (BotoCoreError, ClientError) as error:
+        except NO_ANSWER as error:
             logger.warning("A message for Slack was not queued.", story=id_, error=str(error))
             return
         if len(self._told) >= MOST_REMEMBERED:

@@ -11,20 +11,20 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from core.ground.constants import LEDGER_ERRORS
 from core.ground.errors import Conflict, InvalidInput
 from core.settings import codec
 from core.settings.codec import CONTENT, KEPT, REMEDY, SETTINGS, is_kept_under, read_settings_text
 from handlers.adapters import metrics
-from handlers.adapters.calls import known_shape
+from handlers.adapters.calls import NO_ANSWER, known_shape, of_aws
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -42,10 +42,12 @@ class VersionedTable:
 
     def item(self, key: str) -> Item | None:
         """Return an item as last written."""
-        answer = self._ask(
-            lambda: self._client.get_item(
-                TableName=self._name, Key={"pk": {"S": key}}, ConsistentRead=True
-            )
+        (answer,) = self._ask(
+            lambda: [
+                self._client.get_item(
+                    TableName=self._name, Key={"pk": {"S": key}}, ConsistentRead=True
+                )
+            ]
         )
         found: Item | None = answer.get("Item")
         return found
@@ -62,7 +64,7 @@ class VersionedTable:
                 "ExpressionAttributeValues": {":read": {"N": str(read_version)}},
             }
         try:
-            self._ask(lambda: self._client.put_item(TableName=self._name, Item=item, **condition))
+            self._ask(lambda: [self._client.put_item(TableName=self._name, Item=item, **condition)])
         except ClientError as error:
             if _lost_race(error):
                 raise Conflict(conflict) from None
@@ -78,14 +80,14 @@ class VersionedTable:
             ExpressionAttributeValues={":value": {"S": value}},
             PaginationConfig={} if limit is None else {"MaxItems": limit},
         )
-        for page in self._ask(lambda: list(pages)):
+        for page in self._ask(lambda: pages):
             yield from page["Items"]
 
     @staticmethod
-    def _ask(call: Callable[[], Any]) -> Any:
+    def _ask(call: Callable[[], Iterable[Any]]) -> list[Any]:
         try:
-            return call()
-        except (BotoCoreError, ClientError) as error:
+            return [of_aws(answer) for answer in call()]
+        except NO_ANSWER as error:
             if not (isinstance(error, ClientError) and _lost_race(error)):
                 metrics.count(LEDGER_ERRORS)
             raise

@@ -16,7 +16,6 @@ from decimal import Decimal
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import BotoCoreError, ClientError
 
 from core.cost.pricing import PriceBook
 from core.ground import constants
@@ -40,6 +39,7 @@ from core.volumes.views import (
     forecast,
 )
 from handlers.adapters import metrics
+from handlers.adapters.calls import NO_ANSWER
 from handlers.adapters.claims import ClaimView, EksClaims, PoolView
 from handlers.adapters.volumes import (
     CloudWatchLoads,
@@ -182,7 +182,7 @@ class Sources:
             return seen
         try:
             told = self.loads.loads(missing, now)
-        except (StillwaterError, BotoCoreError, ClientError) as error:
+        except (StillwaterError, *NO_ANSWER) as error:
             logger.warning("CloudWatch did not have the load of the volumes.", error=str(error))
             gaps.append(f"CloudWatch did not have the load of {len(missing)} volumes: {error}")
             return seen

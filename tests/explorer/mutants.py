@@ -65,14 +65,14 @@ MUTANTS = (
     _M(
         "frozen zone's patience ignored",
         "core",
-        "return held or bool(seen.paused) or seen.freeze(incident.zone) is not None",
-        "return held or bool(seen.paused)",
+        "return bool(held or seen.paused or frozen)",
+        "return bool(held or seen.paused)",
     ),
     _M(
         "a person's hold has no patience",
         "core",
-        "return held or bool(seen.paused) or seen.freeze(incident.zone) is not None",
-        "return bool(seen.paused) or seen.freeze(incident.zone) is not None",
+        "return bool(held or seen.paused or frozen)",
+        "return bool(seen.paused or frozen)",
     ),
     _M(
         "a stopping instance taken as stopped",
@@ -158,8 +158,8 @@ MUTANTS = (
     _M(
         "retained without a page",
         "core",
-        "        Page(key, told),\n        *complete(incident, HookResult.ABANDON),",
-        "        *complete(incident, HookResult.ABANDON),",
+        "told, Page(key, told), *complete(incident, HookResult.ABANDON),",
+        "told, *complete(incident, HookResult.ABANDON),",
     ),
     _M(
         "retained by CONTINUE",
@@ -265,8 +265,8 @@ MUTANTS = (
     _M(
         "a pause keeps nobody",
         "core",
-        "    if seen.paused:\n        return seen.paused\n    if incident.held_until is not None",
-        "    if incident.held_until is not None",
+        "    if seen.paused:\n        return seen.paused\n    if (until := incident.held_to",
+        "    if (until := incident.held_to",
     ),
     # Kafka's consent.
     _M(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import parse_qs, urlsplit
 
 import boto3
@@ -32,6 +33,7 @@ from core.incidents.joining import open_incident
 from core.incidents.record import Incident, State, Transition
 from core.volumes.series import HOUR_SECONDS, WANTED, Whose, sample_key
 from handlers.adapters import metrics
+from handlers.adapters.calls import NO_ANSWER
 from handlers.adapters.prometheus import Prometheus
 from handlers.incidents.broom import Archive, Archivist, archive_key
 from handlers.store.ledger import Ledger, Stories, rounds
@@ -182,6 +184,15 @@ def test_only_what_was_filed_with_a_time_expires(aws: None) -> None:
     assert "expires_at" not in stored_items("incident#i-0a")[0]
     ledger.file(over, 5000.4)
     assert stored_items("incident#i-0a")[0]["expires_at"] == {"N": "5000"}
+
+
+def test_a_proxys_page_is_no_empty_table() -> None:
+    page = {"ResponseMetadata": {"HTTPStatusCode": 200, "HTTPHeaders": {}}}  # as botocore reads it
+    client = Mock(**{"get_item.return_value": page, "put_item.return_value": page})
+    ledger = Ledger(TABLE, "orders", REGION, client=client)
+    for ask in (ledger.leases, lambda: ledger.put(incident())):
+        with pytest.raises(NO_ANSWER, match="proxy"):
+            ask()
 
 
 @pytest.mark.parametrize("text", ["not json", "[]", "{}"])

@@ -5,17 +5,21 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.parsers import ResponseParserError
 
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown
 from core.incidents.actions import WATCHED, WITHHELD, TerminateInGroup
+from core.incidents.joining import Pause
 from core.incidents.record import State
 from handlers.adapters.calls import ask_within, first_of
 from handlers.incidents.act import perform
 from handlers.incidents.observe import observe
+from handlers.store.documents import Pauses
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.station import Station
@@ -64,12 +68,27 @@ def test_a_silent_kafka_leaves_only_its_part_out(station: Station) -> None:
     assert found.pods
 
 
-def test_without_aws_a_reading_is_blind(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
-    def throttled(instance_id: str) -> None:
-        raise ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, "DescribeInstances")
-
-    monkeypatch.setattr(station.cluster, "instance", throttled)
+@pytest.mark.parametrize(
+    "error",
+    [
+        ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, "DescribeInstances"),
+        ResponseParserError("Throttling, says a proxy's page."),
+    ],
+)
+def test_without_aws_a_reading_is_blind(station: Station, error: Exception) -> None:
+    station.cluster.instance = Mock(side_effect=error)  # type: ignore[method-assign]
     assert "Throttling" in seen(station).blind
+
+
+def test_who_pauses_during_a_reading_is_heard(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pausing() -> dict[str, tuple[str, ...]]:
+        Pauses(station.records, "orders").write(Pause("ada", "a drill", station.now))
+        return {}
+
+    monkeypatch.setattr(station.cluster, "attachments", pausing)
+    assert "a drill" in seen(station).paused
 
 
 def test_a_lease_that_has_expired_has_no_holder(station: Station) -> None:

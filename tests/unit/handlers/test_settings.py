@@ -55,7 +55,8 @@ class OneItem:
 
     def get_item(self, **asked: Any) -> dict[str, Any]:
         self.asked.append(asked["Key"])
-        return {} if self.kept is None else {"Item": {"settings": {"S": json.dumps(self.kept)}}}
+        item = {} if self.kept is None else {"Item": {"settings": {"S": json.dumps(self.kept)}}}
+        return {"ResponseMetadata": {"RequestId": "1"}, **item}
 
 
 def read(environment: dict[str, str], client: Any) -> SweepSettings:

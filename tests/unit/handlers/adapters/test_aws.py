@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import boto3
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
+from botocore.parsers import ResponseParserError
 from botocore.stub import Stubber
 from moto import mock_aws
 
@@ -141,7 +142,7 @@ def test_a_delay_is_what_sqs_can_keep(asked: float, sent: int) -> None:
         with Stubber(queue._sqs) as stub:
             stub.add_response(
                 "send_message",
-                {"MessageId": "m"},
+                {"MessageId": "m", "ResponseMetadata": {"RequestId": "r"}},
                 {"QueueUrl": url, "MessageBody": "x", "DelaySeconds": sent},
             )
             queue.send("x", delay_seconds=asked)
@@ -184,6 +185,7 @@ def test_a_termination_that_aws_may_have_done_is_not_asked_for_again() -> None:
             cloud.terminate_in_group("i-1", decrement=True)
     for error, done in (
         (ReadTimeoutError(endpoint_url="https://aws.test"), True),
+        (ResponseParserError("a proxy's page"), True),
         (ConnectTimeoutError(endpoint_url="https://aws.test"), False),
     ):
         cloud._once = Mock(**{f"{call}.side_effect": error})
