@@ -115,7 +115,9 @@ def _modification(item: Mapping[str, Any]) -> Modification:
 
 
 def _shape(item: Mapping[str, Any], side: str) -> Gp3:
-    return Gp3(item[f"{side}Size"], Performance(item[f"{side}Iops"], item[f"{side}Throughput"]))
+    # A volume that was, or becomes, of another type has no throughput there, or no IOPS.
+    rates = (item.get(f"{side}{rate}", 0) for rate in ("Iops", "Throughput"))
+    return Gp3(item[f"{side}Size"], Performance(*rates))
 
 
 PERIOD_SECONDS = 60

@@ -100,8 +100,8 @@ class Loop:
         if recorded is None:
             self._give_back(self.effects.ledger.get(incident.id))
         elif recorded.open:
-            # An announcement that joined meanwhile may be a two-minute warning: look at once.
-            joined = recorded.announcements != incident.announcements
+            # What joined meanwhile may be a two-minute warning, or a person's word: look at once.
+            joined = recorded.version != incident.version + 1
             self._schedule(recorded, 0.0 if joined else decision.delay_seconds or 0.0)
 
     def _page(self, claimed: Incident, decision: Decision, now: float) -> Incident | None:

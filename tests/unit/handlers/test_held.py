@@ -117,6 +117,20 @@ def test_a_person_who_holds_what_was_released_is_heard_until_then(station: Stati
     assert station.cluster.asked_to_terminate != []
 
 
+def test_a_persons_word_during_a_turn_is_looked_at_at_once(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def releasing() -> dict[str, tuple[str, ...]]:
+        station.ledger.put(ask_release(station.incident(), "ann", station.now))
+        return {}
+
+    station.announce(health_event())
+    station.tick(3)
+    monkeypatch.setattr(station.cluster, "attachments", releasing)
+    station.tick()
+    assert station.ticks.sent[-1][1] == 0.0
+
+
 def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) -> None:
     announce(station)
     until = START + 30 * 86_400

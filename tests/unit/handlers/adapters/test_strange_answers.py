@@ -301,8 +301,18 @@ def test_whatever_aws_answers_is_read_or_refused_in_a_sentence(call: str) -> Non
     assert found == []
 
 
+MODIFIED = ANSWERS["describe_volumes_modifications"]["VolumesModifications"]
+
+
+def test_a_volume_that_was_gp2_hides_no_other() -> None:
+    was = {k: v for k, v in MODIFIED[0].items() if k != "OriginalThroughput"}
+    found = {"VolumesModifications": [*MODIFIED, {**was, "VolumeId": "vol-2"}]}
+    readers = aws({**ANSWERS, "describe_volumes_modifications": found})
+    assert readers["modifications"]().keys() == {"vol-1", "vol-2"}
+
+
 def test_a_state_of_a_modification_that_nobody_here_knows_is_under_way() -> None:
-    (answer,) = ANSWERS["describe_volumes_modifications"]["VolumesModifications"]
+    (answer,) = MODIFIED
     newer = {"VolumesModifications": [{**answer, "ModificationState": "rehearsing"}]}
     readers = aws({**ANSWERS, "describe_volumes_modifications": newer})
     found = readers["modifications"]()["vol-1"]
