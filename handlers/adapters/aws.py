@@ -142,8 +142,10 @@ class AwsCloud:
                     AutoScalingGroupName=group, InstanceIds=some, ProtectedFromScaleIn=protected
                 )
             except ClientError as error:
-                # One that leaves at this moment needs no protection, and has none to lose.
+                # One that is launched or leaves has AWS refuse all: alone it is skipped.
                 _still_there(error)
+                for each in some if len(some) > 1 else ():
+                    self.protect(group, [each], protected=protected)
 
     @known_shape("AWS")
     def volumes_on(self, instance_id: str) -> tuple[str, ...]:

@@ -163,6 +163,16 @@ def test_a_groups_zones_and_its_protected_instances_are_seen(group: str) -> None
     cloud.protect(group, [], protected=False)
 
 
+def test_one_that_is_launched_keeps_no_other_from_its_protection() -> None:
+    cloud, call, told = AwsCloud(REGION), "set_instance_protection", {"ProtectedFromScaleIn": True}
+    with Stubber(cloud._groups) as stub:
+        stub.add_client_error(call, "ValidationError", "The instance i-2 is not in InService.")
+        stub.add_response(call, {}, {"AutoScalingGroupName": "g", "InstanceIds": ["i-1"], **told})
+        stub.add_client_error(call, "ValidationError")
+        cloud.protect("g", ["i-1", "i-2"], protected=True)
+        stub.assert_no_pending_responses()
+
+
 @pytest.mark.parametrize("decrement", [True, False])
 def test_an_instance_is_terminated_through_its_group(decrement: bool) -> None:
     cloud = AwsCloud(REGION)
