@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from core.cost.pricing import total
 from spark.ingest.columns import (
-    Amounts,
     amounts_of,
     decimal_of,
     distinct,
@@ -34,13 +34,10 @@ from spark.rules.line import EMPTY
 from spark.tables import QUARANTINE
 
 SURVEY_ROWS = struct(
-    billing_period=STRING,
-    lines=LONG,
-    lines_without_cost=LONG,
-    billed=MONEY,
-    kinds=pa.list_(STRING),
+    billing_period=STRING, lines=LONG, lines_without_cost=LONG, billed=MONEY, kinds=pa.list_(STRING)
 )
 TAG_ROWS = struct(billing_period=STRING, key=STRING, value=STRING, charges=LONG, billed_cost=MONEY)
+_OF_TAG = ["billing_period", "key", "value", "billed_cost"]
 _KIND = "line_item_line_item_type"
 
 
@@ -144,43 +141,44 @@ def _unread(batch: pa.RecordBatch, layout: Layout, period: str | None) -> Iterat
             "billing_period": period or month or UNKNOWN_PERIOD,
             "reason": reason,
             "line": excerpt,
-            "billed_cost": _cost_of(cost, int(line)) if is_known else None,
+            "billed_cost": decimal_of(*(int(p[line]) for p in cost.parts)) if is_known else None,
         }
 
 
 def tags(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
-    """Yield every tag of every line, counted and summed, as TAG_ROWS."""
-    sums: dict[tuple[str, str, str], tuple[int, Any]] = {}
+    """Yield every tag of every line, counted and summed batch by batch, as TAG_ROWS."""
     for piece in pieces:
         spread = layout.tag_columns(piece.columns)
         named = dict.fromkeys((layout.cost, layout.month, *layout.maps, *spread))
         own = replace(piece, places={**piece.places, **spread})
         with readable_piece(piece):
             for batch in batches(own, tuple(named)):
-                cost = amounts_of(batch[layout.cost])
-                months = [month_name(value) for value in batch[layout.month].to_pylist()]
-                for line, tag in _tags(batch, layout, spread):
-                    key = (piece.period or months[line] or UNKNOWN_PERIOD, *tag)
-                    charges, before = sums.get(key, (0, 0))
-                    sums[key] = (charges + 1, before + _cost_of(cost, line))
-    rows = [
-        dict(zip(TAG_ROWS.names, (*key, *counted), strict=True)) for key, counted in sums.items()
-    ]
-    yield from pa.Table.from_pylist(rows, TAG_ROWS).to_batches()
+                months, month = distinct(batch[layout.month])
+                periods = [piece.period or month_name(each) or UNKNOWN_PERIOD for each in months]
+                period = pa.array(periods, STRING).take(pa.array(month))
+                cost = amounts_of(batch[layout.cost]).decimals()
+                for line, *tag in _tags(batch, layout, spread):
+                    found = pa.table([period.take(line), *tag, cost.take(line)], _OF_TAG)
+                    yield from _counted(found).to_batches()
 
 
 def _tags(
     batch: pa.RecordBatch, layout: Layout, spread: Iterable[str]
-) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Yield the tags of each line that say anything, those of columns of their own first."""
-    columns = [(name, texts_of(batch[name]).to_pylist()) for name in spread]
-    maps = [tags_of(batch[name]).to_pylist() for name in layout.maps]
-    for line in range(batch.num_rows):
-        own = [(name, values[line]) for name, values in columns]
-        for key, value in (*own, *(tag for each in maps for tag in each[line] or ())):
-            if value is not None and value.strip(" ") not in EMPTY:
-                yield line, (key, value)
+) -> Iterator[tuple[pa.Array, pa.Array, pa.Array]]:
+    """Yield the tags of each column: which line has each, its key, and its value."""
+    lines = np.arange(batch.num_rows)
+    for name in spread:
+        yield pa.array(lines), pa.repeat(name, len(lines)), texts_of(batch[name]).cast(STRING)
+    for tags in (tags_of(batch[name]) for name in layout.maps):
+        starts = np.asarray(tags.offsets)
+        own = starts[0], starts[-1] - starts[0]
+        key, value = (each.slice(*own).cast(STRING) for each in (tags.keys, tags.items))
+        yield pa.array(np.repeat(lines, np.diff(starts))), key, value
 
 
-def _cost_of(cost: Amounts, line: int) -> Any:
-    return decimal_of(*(int(part[line]) for part in cost.parts)) if cost.known[line] else 0
+def _counted(tags: pa.Table) -> pa.Table:
+    """Return each different tag that says anything, as TAG_ROWS."""
+    value = pc.utf8_trim(tags["value"], " ")
+    said = tags.filter(pc.invert(pc.is_in(value, pa.array([*EMPTY, None]))))
+    sums = said.group_by(_OF_TAG[:3]).aggregate([([], "count_all"), ("billed_cost", "sum")])
+    return sums.rename_columns(TAG_ROWS.names).cast(TAG_ROWS)
