@@ -185,9 +185,9 @@ def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -
     """Follow a drain that an invocation has begun and not lived to record.
 
     It may have died before it sent the message, which is then sent again, under the same id, where
-    everything still allows it.
+    everything still allows it. A two-minute warning is forwarded as if nothing had been begun.
     """
-    if seen.own_drain_at is None:
+    if seen.own_drain_at is None or incident.urgent:
         return None
     reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
     sent = incident.is_hooked or in_place.is_wanted(incident, policy)

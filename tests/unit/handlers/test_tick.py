@@ -365,9 +365,16 @@ def test_a_spot_warning_is_forwarded_at_once(station: Station) -> None:
     assert station.incident().state is State.DRAINING
 
 
-def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station) -> None:
-    announce(station)
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station, *, dies: bool) -> None:
+    station.cluster.kafka = healthy_kafka(out=20)
+    replace_machine(station)
+    assert station.incident().state is State.HOLDING
     station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    if dies:
+        # Its drain stands in the lease, and was not sent.
+        kill(1, [(station.termination_handler, "send")], after=False)
+        surviving(station, station.tick)
     station.tick()
     # The drain hook's own event goes out, so that the handler completes that hook.
     assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
