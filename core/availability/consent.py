@@ -310,7 +310,7 @@ def too_much(
     fair = sum(today.values()) / max(len(cluster.brokers), 1)
     for zone, brokers in sorted(staying.items()):
         led, more = (sum(count[b] for b in brokers) for count in (today, gained))
-        if more and led + more > MOST_TIMES * max(led, fair * len(brokers)):
+        if led + more > MOST_TIMES * max(led, fair * len(brokers)):
             where = f"the brokers that stay in {zone}" if zone else "the brokers that stay"
             return (
                 f"Without them {where} would lead {led + more} partitions instead of {led}, more "
@@ -399,10 +399,6 @@ class LeaderPlan:
     orders: Mapping[Partition, Order]
     elect: frozenset[Partition]
     original: Mapping[Partition, Order]  # of every partition whose order is not its own
-
-    @property
-    def idle(self) -> bool:
-        return not self.orders and not self.elect
 
 
 def plan(

@@ -393,13 +393,9 @@ class Wait:
 def _state_began_at(incident: Incident, seen: Observation, policy: Policy) -> float:
     """Return since when it is in its state, its window open, and nobody wanted it kept."""
     opened = 0.0
-    if _is_scheduled(incident) and policy.maintenance is not None:
+    if incident.kind is Kind.SCHEDULED_CHANGE and policy.maintenance is not None:
         opened, _ = policy.maintenance.opening(seen.now)
     return max(incident.entered_at, incident.kept_at or 0.0, opened)
-
-
-def _is_scheduled(incident: Incident) -> bool:
-    return incident.kind is Kind.SCHEDULED_CHANGE and not incident.is_hooked
 
 
 def _turn_wait_began(incident: Incident, seen: Observation, policy: Policy) -> float | None:
@@ -427,7 +423,9 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.OPENED}),
         awaits="the maintenance window, or the time before AWS's own date",
         usual="days",
-        since=lambda incident, *_: incident.entered_at if _is_scheduled(incident) else None,
+        since=lambda incident, *_: (
+            incident.entered_at if incident.kind is Kind.SCHEDULED_CHANGE else None
+        ),
         limit=lambda _: WINDOW_SECONDS,
         pages=("stands_still", "scheduled", "held_past_date"),
         way_out=RELEASE,
@@ -437,7 +435,9 @@ WAITS: tuple[Wait, ...] = (
         awaits="a first decision: a second look at an idle node, EC2's word on a machine that ends",
         usual="a minute",
         since=lambda incident, seen, policy: (
-            None if _is_scheduled(incident) else _state_began_at(incident, seen, policy)
+            None
+            if incident.kind is Kind.SCHEDULED_CHANGE
+            else _state_began_at(incident, seen, policy)
         ),
         limit=lambda _: ENDING_SECONDS,
         pages=("stands_still", "scheduled", "unknown_instance"),

@@ -63,20 +63,12 @@ def given_up(incident: Incident, seen: Observation) -> bool:
 
 def decide_opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Begin at once, unless somebody wants the node kept."""
-    nothing = nothing_to_evict(incident)
-    if nothing:
-        return nothing
+    if incident.node_id is None:
+        return go(State.CANCELLED, f"No Kafka pod runs on instance {incident.instance_id}.")
     kept = kept_back(incident, seen, policy)
     if kept and not given_up(incident, seen):
         return stay(incident, policy, kept)
     return go(State.REPLACING, f"{_asker(incident)} drains {incident.node_name}.")
-
-
-def nothing_to_evict(incident: Incident) -> Decision | None:
-    """End what is about a node on which no Kafka runs."""
-    if not incident.is_evicted or incident.node_id is not None:
-        return None
-    return go(State.CANCELLED, f"No Kafka pod runs on instance {incident.instance_id}.")
 
 
 def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | None:

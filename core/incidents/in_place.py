@@ -61,7 +61,7 @@ def is_wanted(incident: Incident, policy: Policy) -> bool:
     if place is None or place.refusal is not None:
         return False
     ours = policy.drain_route in DRAINED_BY_US
-    return ours and not (incident.is_hooked or incident.urgent or incident.release is not None)
+    return ours and not (incident.is_hooked or incident.release is not None)
 
 
 def stays(incident: Incident, seen: Observation) -> bool:
@@ -79,7 +79,7 @@ def stays(incident: Incident, seen: Observation) -> bool:
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Go on without another machine; None: one is awaited after all."""
-    if not is_wanted(incident, policy) or incident.node_id is None:
+    if not is_wanted(incident, policy):
         return None
     unfit = next(_unfit(incident, seen), None)
     if unfit is not None:

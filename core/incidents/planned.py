@@ -34,7 +34,7 @@ from core.incidents.actions import (
     stay,
 )
 from core.incidents.consenting import kept_back, look_again, out_of_time, overtaking_decision
-from core.incidents.evicted import given_up, nothing_to_evict
+from core.incidents.evicted import given_up
 from core.incidents.joining import scheduled_changes
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import EXPEDITED, Incident, State
@@ -72,7 +72,7 @@ def add_reboots(
 ) -> Decision:
     """Add to a decision about an instance that AWS ends what reboots before that ask for."""
     ends = answer_to(incident.event_type) is not ChangeResponse.RIDE_THROUGH
-    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not incident.is_hooked
+    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends
     if not planned or incident.node_id is None or decision.state is not incident.state:
         return decision
     step = _step(incident, incident.node_id, seen, policy)
@@ -232,11 +232,11 @@ def _against_a_freeze(
 
 def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Let a node without Kafka go at once: its group launches another, nobody waits for it."""
-    if incident.node_id is None and _awaits_its_turn(incident, seen, policy):
+    if incident.node_id is not None:
+        return None
+    if _awaits_its_turn(incident, seen, policy):
         reason = f"No Kafka pod runs on {incident.node_name}, whose turn has not come."
         return stay(incident, policy, reason)
-    if incident.node_id is not None or incident.is_evicted:
-        return nothing_to_evict(incident)
     again = look_again(incident, seen, policy)
     if again:
         return again
@@ -289,7 +289,7 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
         reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."
         taken = _room_taken_over(incident, seen)
         return replace(go(State.HOLDING, reason), replacement=found.name, surge_to=taken)
-    return _nothing_to_move(incident, seen, policy) or _capacity(incident, seen, policy)
+    return _capacity(incident, seen, policy)
 
 
 def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision:

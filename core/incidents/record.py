@@ -413,7 +413,7 @@ class Incident:
     @property
     def is_evicted(self) -> bool:
         """Say whether an eviction alone asks for it: what AWS announces later governs it."""
-        return self.kind is Kind.EVICTION and not self.is_hooked
+        return self.kind is Kind.EVICTION
 
     @property
     def awaits_turn(self) -> bool:

@@ -342,13 +342,10 @@ def _missing_announcements(
 
 def _answers(incident: Incident, found: Interruption, now: float) -> bool:
     """Say whether an open incident is about this already, by another announcement of it."""
-    if found.kind is Kind.ASG_TERMINATE:
-        return bool(incident.hooks)
-    if found.kind is Kind.STATE_CHANGE:
-        return True  # Its ticks ask EC2 themselves.
     if found.kind is Kind.SCHEDULED_CHANGE:
         return is_known(scheduled_changes(incident), found, now)
-    return False
+    # Of a state change: its ticks ask EC2 themselves.
+    return found.kind is Kind.STATE_CHANGE or bool(incident.hooks)
 
 
 def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
@@ -561,8 +558,8 @@ def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
 
 def _waits(incident: Incident, now: float) -> bool:
     """Say whether a machine serves on until AWS's date, days from now, sick or not."""
-    dated = incident.kind is Kind.SCHEDULED_CHANGE and not incident.is_hooked
-    return dated and incident.state in UNDRAINED and not is_rebooting(incident, now)
+    dated = incident.kind is Kind.SCHEDULED_CHANGE and incident.state in UNDRAINED
+    return dated and not is_rebooting(incident, now)
 
 
 def _runs(node: NodeView, seen: Snapshot) -> bool:

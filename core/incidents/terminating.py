@@ -137,7 +137,7 @@ def _waits_long(
 
     Sooner where AWS's date does.
     """
-    bounded = incident.is_hooked or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
+    bounded = incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
     since = max(incident.entered_at, incident.kept_at or 0.0)
     waited = seen.now - since
     taken = incident.taken_at

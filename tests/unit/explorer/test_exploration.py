@@ -137,17 +137,11 @@ def test_faults_that_pass_within_minutes_are_nobodys_matter(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize(
-    "scenario", [*BEHIND_THE_GATE, *WITHOUT_A_HANDLER, *IN_PLACE], ids=lambda s: s.name
+    "scenario", [*BEHIND_THE_GATE, *WITHOUT_A_HANDLER, *IN_PLACE, *PARTIES], ids=lambda s: s.name
 )
-def test_whoever_else_drains_breaks_no_rule(stage: Stage, scenario: Scenario) -> None:
-    tally = Tally()
-    for seed in range(WALKS):
-        random_walk(stage, scenario, seed, tally)
-    assert stories(stage, tally) == ""
-
-
-@pytest.mark.parametrize("scenario", PARTIES, ids=lambda s: s.name)
-def test_a_run_of_parties_breaks_no_rule(stage: Stage, scenario: Scenario) -> None:
+def test_whoever_else_drains_or_leaves_together_breaks_no_rule(
+    stage: Stage, scenario: Scenario
+) -> None:
     tally = Tally()
     for seed in range(WALKS):
         random_walk(stage, scenario, seed, tally)

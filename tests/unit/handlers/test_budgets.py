@@ -8,7 +8,7 @@ import pytest
 from core.availability.lease import party_name
 from core.ground.errors import Conflict, StillwaterError
 from core.incidents.actions import RestoreLeaders
-from core.incidents.consenting import wrongly_open
+from core.incidents.consenting import ELECTED_SECONDS, wrongly_open
 from core.incidents.observation import BudgetView
 from core.incidents.record import State
 from core.views import ClusterView, Doubt
@@ -16,7 +16,7 @@ from handlers.adapters.aws import tick_message
 from handlers.incidents.act import perform
 from handlers.incidents.shifts import Leadership, restore_labels, shift_in_force
 from handlers.store.ledger import SHIFT_MESSAGE, STRAYS_MESSAGE
-from tests.unit.handlers.failing import fail
+from tests.unit.handlers.failing import fail, noted
 from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
@@ -258,7 +258,9 @@ def leaning() -> ClusterView:
 
 def test_nobody_of_a_party_leaves_before_others_lead_what_it_led(station: Station) -> None:
     assert leaders(station.cluster) >= PARTY
+    read = noted(station.cluster, "read")
     opened(station)
+    assert (None,) in read  # All partitions: what the others would lead is judged by them.
     assert leaders(station.cluster).isdisjoint(PARTY)
     # The order itself was changed: an election alone would be undone within minutes.
     assert {p.replicas[0] for p in station.cluster.read().partitions}.isdisjoint(PARTY)
@@ -387,6 +389,7 @@ def test_an_incident_without_its_last_turn_is_given_back_by_sweeps(station: Stat
 
 def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(station.cluster, "elect", lambda _: None)
+    began = station.now
     moved = []
     reorder = station.cluster.reorder
     monkeypatch.setattr(
@@ -394,6 +397,7 @@ def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.M
     )
     opened(station)
     assert labels(station)
+    assert station.now - began > ELECTED_SECONDS
     assert sum(moved) > 0
     assert leaders(station.cluster) >= PARTY  # a controlled shutdown moves those
 

@@ -204,6 +204,9 @@ def test_whom_kafka_refused_is_asked_about_first_and_leaves_the_lease_to_others(
 def test_a_refusal_with_the_lease_in_hand_wakes_the_incident(door: Door) -> None:
     lag(door)
     assert not door.ask().allowed
+    door.tick_until(State.HOLDING)
+    door.station.tick()
+    assert door.station.incident().turn_due_at is None  # Kafka, and nobody's turn, is waited for.
     door.station.cluster.kafka = healthy_kafka()
     door.tick_until(State.HOLDING)
     assert door.ask().allowed
@@ -383,7 +386,7 @@ def test_two_pods_of_one_kafka_on_one_node_wait_for_a_person() -> None:
 
 
 def test_a_two_minute_warning_evicts_everything_at_once() -> None:
-    made = evicting(OPERATOR)
+    made = evicting(OPERATOR, AGENT, BARE)
     made.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
     made.tick(2)
     assert set(made.cluster.evicted) == {"operator", POD}

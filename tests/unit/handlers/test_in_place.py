@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from cli.incidents import breaks
+from core.ground.errors import StillwaterError
 from core.incidents.joining import DrainReport, ignore, note_report
 from core.incidents.record import Incident, State
 from core.rotation.plan import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
 from tests.unit.handlers.announced import health_event, hook_event
-from tests.unit.handlers.failing import Killed, kill
+from tests.unit.handlers.failing import Killed, fail, kill
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
@@ -135,10 +136,13 @@ def test_a_machine_stays_and_gets_the_new_root_volume(station: Station) -> None:
     assert station.roots.asked == [(OLD, IMAGE, True), (OLD, IMAGE, False)]
     assert incident.leaders_moved_at is not None
     assert incident.leaders_moved_at < incident.forwarded.first_at
+    assert incident.in_place.asked_at == station.now
     look(station)
     assert not station.cluster.node_views[OLD].schedulable
     joins_again(station)
     look(station)
+    station.cluster.place_pod(10, OLD)
+    assert "is registered and still fenced" in look(station).reason
     ended = comes_back(station)
     assert ended.state is State.RIDDEN_THROUGH
     assert f"with root volume {IMAGE}" in ended.reason
@@ -454,6 +458,12 @@ def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> N
     assert incident.in_place is not None
     assert "A person has cordoned" in (incident.in_place.refusal or "")
     assert not station.cluster.node_views[OLD].schedulable
+
+
+def test_its_own_cordon_under_which_nothing_was_sent_makes_it_none(station: Station) -> None:
+    fail(station.ledger, "begin_drain", StillwaterError("DynamoDB is away."), times=1)
+    drained(station)
+    assert station.incident().in_place.refusal is None
 
 
 def test_a_machine_that_aws_takes_is_replaced_and_not_booted_once_more(station: Station) -> None:

@@ -79,10 +79,8 @@ def test_an_instance_ec2_does_not_know_is_not_put_out_of_service(station: Statio
     assert not tainted(station)
 
 
-def test_a_machine_started_again_at_the_last_moment_is_spared(station: Station) -> None:
-    end_instance(station.cluster, OLD)
-    station.announce(ec2_event(STATE_CHANGE, OLD, state="stopped"))
-    station.tick()
+def restarts(station: Station) -> None:
+    """Have EC2 show the machine stopped once more, and then running."""
     asked = station.cluster.instance
     answers = iter(["stopped", "running"])
 
@@ -91,6 +89,13 @@ def test_a_machine_started_again_at_the_last_moment_is_spared(station: Station) 
         return found and replace(found, state=next(answers))
 
     station.cluster.instance = restarted
+
+
+def test_a_machine_started_again_at_the_last_moment_is_spared(station: Station) -> None:
+    end_instance(station.cluster, OLD)
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="stopped"))
+    station.tick()
+    restarts(station)
     station.tick()
     assert not tainted(station)
     assert station.incident().tainted_at is None
@@ -128,14 +133,7 @@ def test_a_machine_started_again_at_the_last_moment_keeps_its_volumes(station: S
     lost(station)
     station.cluster.attached[node_named(OLD)] = ("vol-10",)
     del station.cluster.node_views[OLD]
-    asked = station.cluster.instance
-    answers = iter(["stopped", "running"])
-
-    def restarted(instance_id: str) -> object:
-        found = asked(instance_id)
-        return found and replace(found, state=next(answers))
-
-    station.cluster.instance = restarted
+    restarts(station)
     station.tick()
     assert station.cluster.released == []
 

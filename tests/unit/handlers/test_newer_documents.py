@@ -185,6 +185,7 @@ def test_a_document_of_another_shape_ends_nobodys_turn(key: str, name: str, shap
     assert not incident.open or len(station.cluster.beats) > before
     if key == "pause#orders" and name not in {"list", "nulls"}:
         assert station.forwarded == []
+        assert "unreadable" in {page["page"] for page in station.ticks.pages}
     assert incident.instance_id == OLD
 
 

@@ -188,13 +188,14 @@ def test_a_retirement_called_off_early_lowers_what_was_raised(station: Station) 
     assert station.cluster.terminated == []
 
 
-def test_a_retirement_called_off_with_the_spare_there_ends_the_spare_and_nothing_else() -> None:
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_retirement_called_off_ends_the_spare_alone(station: Station, *, ready: bool) -> None:
     # Kafka refuses for now, so the spare waits.
-    station = Station()
     lagging = replace(healthy_kafka(out=30), fenced=frozenset())
     station.cluster.kafka = lagging
     announced(station)
     spare(station)
+    station.cluster.change_node(NEW, ready=ready)
     station.tick()
     station.announce(health_event(status="closed", said_at=START + 60))
     assert station.tick().incident().state is State.CANCELLED

@@ -62,6 +62,8 @@ def test_a_plan_names_what_runs_and_what_clients_failed_at(station: Station) -> 
         ask(station, "plan")
     # Since the run began, and for an hour to three days.
     assert asked == [3600, 3600, 6 * 3600, 72 * 3600]
+    by_pool: Any = ask(station, "plan", selection={"pools": ["broker"]})
+    assert len(by_pool["plan"]["nodes"]) == 3
 
 
 def outsider_lost(station: Station) -> None:
@@ -259,6 +261,9 @@ def test_a_pod_that_never_starts_stops_the_run_and_says_why(station: Station, tr
     run = turn(station)
     assert run.state is RunState.STOPPED
     assert f"Pod orders-broker-b-20 does not start: {trouble}" in run.reason
+    station.cluster.change_pod(20, ready=True, trouble="")
+    ask(station, "resume", skip=True)
+    assert turn(station).turn_of(20).phase is Phase.SKIPPED
 
 
 def test_metadata_errors_veto_until_they_are_acknowledged(station: Station) -> None:

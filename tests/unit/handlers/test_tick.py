@@ -34,12 +34,14 @@ def test_a_tick_delivered_twice_is_taken_once(station: Station) -> None:
     assert station.incident().version == version
 
 
-def test_a_tick_of_an_incident_that_is_over_sends_no_other(station: Station) -> None:
+def test_who_is_over_sends_no_tick_and_gives_its_lease_back(station: Station) -> None:
     announce(station)
     station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    station.ledger.take_lease(OLD, station.now, 900)
     count = len(station.ticks.sent)
     station.tick()
     assert len(station.ticks.sent) == count
+    assert not valid_leases(station.ledger.leases(), station.now)
 
 
 def test_a_tick_of_an_unknown_incident_ends_there(station: Station) -> None:
@@ -110,14 +112,6 @@ def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
     monkeypatch.setattr(station.ledger, "take_lease", overtaken)
     while station.incident().open:
         station.tick()
-    assert not valid_leases(station.ledger.leases(), station.now)
-
-
-def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Station) -> None:
-    announce(station)
-    station.ledger.put(replace(station.incident(), state=State.RELEASED))
-    station.ledger.take_lease(OLD, station.now, 900)
-    station.tick()
     assert not valid_leases(station.ledger.leases(), station.now)
 
 

@@ -202,6 +202,15 @@ def test_leaving_anything_out_of_an_answer_allows_nothing_more(
     assert good_news(view_of(data.draw(less(whole)))) <= allowed
 
 
+@given(clusters())
+def test_whatever_is_named_twice_is_doubted(view: ClusterView) -> None:
+    whole = answers_of(view)
+    for name, of in (("brokers", whole), ("partitions", whole), ("voters", whole.quorum)):
+        for each in getattr(of, name, ())[:1]:
+            twice = replace(of, **{name: (*getattr(of, name), each)})
+            assert view_of(twice if of is whole else replace(whole, quorum=twice)).doubts
+
+
 @MANY
 @given(clusters())
 def test_answers_that_agree_leave_no_doubt(view: ClusterView) -> None:

@@ -289,6 +289,14 @@ def test_an_issue_that_names_two_zones_is_one_notice_of_both() -> None:
     assert found.zone_ids == ("use1-az4", "use1-az6")
 
 
+@pytest.mark.parametrize(("service", "kind"), [("EC2", Advisory), ("RDS", ZoneNotice)])
+def test_an_issue_of_another_thing_of_ours_is_told(service: str, kind: type[object]) -> None:
+    event = load("health-instance-issue")
+    event["detail"] |= {"service": service, "affectedEntities": [{"entityValue": "eni-0123"}]}
+    (found,) = parse(json.dumps(event))
+    assert isinstance(found, kind)
+
+
 def test_an_alarm_that_is_ok_again_ends_the_problem() -> None:
     assert not volume(load("alarm-stalled-volume")).over
     assert volume(load("alarm-stalled-volume-ok")).over

@@ -93,9 +93,8 @@ def test_an_instance_the_group_retains_is_left_to_a_person() -> None:
 
 def test_an_incident_that_is_over_is_left_alone() -> None:
     finished = replace(opened_incident(), state=State.RELEASED, reason="done")
-    assert next_action(finished, observation(), POLICY) == Decision(
-        state=State.RELEASED, reason="done"
-    )
+    nothing = Decision(state=State.RELEASED, reason="done")
+    assert next_action(finished, observation(), POLICY) == nothing
 
 
 def test_a_heartbeat_is_due_again_half_a_timeout_after_the_last() -> None:

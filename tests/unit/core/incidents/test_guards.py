@@ -12,7 +12,7 @@ from core.ground.fields import Unknown
 from core.incidents.actions import CompleteHook, ForwardDrain, HookResult, Page, TakeLease
 from core.incidents.consenting import not_ended
 from core.incidents.decide import next_action
-from core.incidents.learn import learn
+from core.incidents.learn import doubt, learn
 from core.incidents.observation import GroupView, InstanceView, Observation, PodView, StandingDrain
 from core.incidents.record import Forwarding, Incident, Replacement, State
 from core.incidents.replacement import still_missing
@@ -93,6 +93,18 @@ def test_what_the_group_retains_is_abandoned_and_told(state: State) -> None:
 def test_a_pod_on_the_old_node_keeps_the_gate_though_nothing_is_attached() -> None:
     incident = housed(State.GATING, expects_return=False)
     assert still_missing(incident, shown(), POLICY) == f"Pod {POD} is still on old."
+
+
+def test_a_pod_that_has_no_node_for_a_moment_has_not_left_its_own() -> None:
+    away = shown(pods=())
+    assert next_action(housed(State.HOLDING), away, POLICY).state is State.HOLDING
+    gone = replace(away, nodes=away.nodes[1:])
+    assert next_action(housed(State.HOLDING), gone, POLICY).state is State.DRAINING
+
+
+def test_a_volume_on_a_node_keeps_it_whatever_ec2_calls_its_machine() -> None:
+    idle = replace(housed(State.OPENED), node_id=None, node_name="other")
+    assert doubt(idle, shown(pods=(), attachments={"other": ("vol-1",)})) is not None
 
 
 @pytest.mark.parametrize("state", [State.DRAINING, State.GATING])

@@ -70,9 +70,7 @@ def test_the_second_hooks_announcement_adds_its_token() -> None:
     incident = merge(opened_incident(), announcement(hook="gate", lifecycle_token="u"), 1.0)
     assert incident.hooks == {"drain": "t", "gate": "u"}
     assert incident.drain_event == "asg_terminate drain"
-
-
-def test_the_gates_announcement_alone_is_never_forwarded_as_the_drain() -> None:
+    # The gate's alone is never forwarded as the drain.
     assert opened_incident(hook="gate").drain_event is None
 
 
@@ -214,19 +212,9 @@ def test_a_report_leads_back_to_its_announcement() -> None:
     assert is_reported_by(draining(), report)
 
 
-@pytest.mark.parametrize(
-    ("other", "why"),
-    [
-        (read_drain_report(posted("event-i-0a-gate")), "another announcement"),
-        (read_drain_report(posted(InstanceID="i-0b")), "another instance"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_report_of_something_else_concerns_nothing(other: object, why: str) -> None:
-    assert not is_reported_by(draining(), other)
-
-
-def test_a_report_before_anything_was_forwarded_concerns_nothing() -> None:
+@every_case("other", [posted("event-i-0a-gate"), posted(InstanceID="i-0b")])
+def test_a_report_of_something_else_concerns_nothing(other: str) -> None:
+    assert not is_reported_by(draining(), read_drain_report(other))
     assert not is_reported_by(replace(draining(), forwarded=None), read_drain_report(posted()))
 
 

@@ -57,7 +57,7 @@ def announced(seen: Snapshot) -> Interruption:
 
 def incident_of(interruption: Interruption, **changed: object) -> Incident:
     opened = open_incident(interruption, NOW)
-    return replace(opened, ticked_at=NOW, **changed)
+    return replace(opened, **{"ticked_at": NOW, **changed})
 
 
 def lost(kind: Kind = Kind.STATE_CHANGE, key: str = "k") -> Interruption:
@@ -117,10 +117,10 @@ def test_a_moved_start_is_announced_again_and_a_repetition_is_not() -> None:
 def test_what_health_has_announced_already_is_not_announced_again() -> None:
     told = replace(lost(Kind.SCHEDULED_CHANGE), due_at=RETIREMENT.not_before)
     seen = Snapshot(
-        now=NOW,
+        now=NOW + 3600,
         states={ID: "running"},
         statuses={ID: StatusView(instance_id=ID, events=(RETIREMENT,))},
-        incidents=(incident_of(told),),
+        incidents=(incident_of(told, ticked_at=NOW + 3600),),
     )
     assert found(seen) == []
 
@@ -193,6 +193,8 @@ def test_a_retained_instance_is_announced_until_an_incident_has_said_so() -> Non
     past = replace(open_incident(lost(), NOW), state=State.RETAINED)
     assert is_answered((past,), finding, NOW)
     assert not is_answered((replace(past, state=State.CANCELLED),), finding, NOW)
+    (waits,) = found(Snapshot(now=NOW, groups=(group(i_0a="Terminating:Wait"),)))
+    assert not is_answered((past,), waits, NOW)
 
 
 def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
