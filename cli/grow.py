@@ -47,6 +47,12 @@ ASKED = "strimzi.io/rebalance"
 POLL_SECONDS = 2.0
 # EC2 launches in a minute or two, and a node joins in as many.
 NODES_SECONDS = 900.0
+# Karpenter's NodePools say so (infra.nodes.karpenter); Cluster Autoscaler ends none of Kafka's.
+KARPENTER_ENDS = "Karpenter ends their empty nodes after an hour."
+NOBODY_ENDS = (
+    "Their nodes stay, empty. End each: `aws autoscaling terminate-instance-in-auto-scaling-group "
+    "--instance-id ID --should-decrement-desired-capacity`."
+)
 Up = Callable[[Asked], None]
 WORDS: Mapping[Mode, str] = {"add-brokers": "grow", "remove-brokers": "shrink"}
 
@@ -262,7 +268,8 @@ def run(
             return
         bring_up(growth, up, yes=yes, sleep=sleep)
     spec, brokers = growth.cluster.spec, _listed(growth.brokers)
-    rebalance = spec.kafka.rebalance if isinstance(spec, ClusterSpec) else None
+    own = spec if isinstance(spec, ClusterSpec) else None
+    rebalance = own.kafka.rebalance if own else None
     adding, described = growth.mode == "add-brokers", growth.described
     leaving = bool(described) and not adding and not described & set(growth.brokers)
     growth.forget_finished()
@@ -277,7 +284,8 @@ def run(
         say(console, f"Brokers {brokers} hold no partition, and may go.{lower}")
     if leaving and not plan_only:
         up(Asked(yes=yes))
-        say(console, "The Cluster Autoscaler ends their empty nodes.")
+        claims = own is not None and own.node_provisioner == "karpenter"
+        say(console, KARPENTER_ENDS if claims else NOBODY_ENDS)
 
 
 def move(

@@ -68,7 +68,7 @@ def holders(cluster: Cluster) -> set[int]:
 
 
 def end_empty_nodes(cluster: Cluster) -> None:
-    """End the nodes that no broker is on any more, as the Cluster Autoscaler does."""
+    """End the nodes that no broker is on any more, as a person does."""
     homes = {pod["spec"]["nodeName"] for pod in cluster.pods().values()}
     nodes = cluster.twin.api.get("/api/v1/nodes", labelSelector="stillwater.dev/pool=broker")
     for node in nodes["items"]:

@@ -98,9 +98,10 @@ def ran(
     missing: tuple[int, ...] = (),
     automatic: bool = False,
     up: Callable[[Asked], None] = nothing,
+    provisioner: str = "asg",
 ) -> str:
     rebalance = {"throttle_mib_per_s": 10, "automatic": automatic}
-    described = spec(kafka={"rebalance": rebalance})
+    described = spec(kafka={"rebalance": rebalance}, node_provisioner=provisioner)
     growth = Growing(Cluster(described, None), operator, "kafka", mode, (11,), missing)
     Growing.rotations = iter(rotating)
     out = io.StringIO()
@@ -162,9 +163,14 @@ def test_brokers_that_hold_nothing_are_taken_down_where_the_description_says_so(
     told = ran(operator, mode="remove-brokers", up=asked.append)
     assert [each.layers for each in asked] == [Asked().layers]
     assert "Brokers 11 hold no partition, and may go." in told
+    # The Cluster Autoscaler ends none of Kafka's (infra.charts.autoscaler).
+    assert told.endswith("--instance-id ID --should-decrement-desired-capacity`.\n")
     told = ran(Operator(), mode="remove-brokers", up=asked.append, automatic=True)
     assert len(asked) == 2
     assert "Strimzi's operator moves the partitions of brokers 11 by itself." in told
+    states = ("ProposalReady", "ProposalReady", "Ready")
+    told = ran(Operator(*states), mode="remove-brokers", provisioner="karpenter")
+    assert told.endswith("Karpenter ends their empty nodes after an hour.\n")
 
 
 def test_a_rotation_stops_what_moves_and_it_is_proposed_again_afterwards() -> None:
