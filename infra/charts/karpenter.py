@@ -200,7 +200,7 @@ class Karpenter(pulumi.ComponentResource):
         queue = MessageQueue(
             f"{self._name}-interruptions",
             QueueArgs(
-                queue_name=queue_name(self._prefix),
+                queue_name=naming.queue(self._prefix, RELEASE),
                 visibility_timeout_seconds=KARPENTER_VISIBILITY_SECONDS,
                 retention_seconds=KARPENTER_RETENTION_SECONDS,
                 max_receive_count=KARPENTER_MAX_RECEIVE_COUNT,
@@ -238,10 +238,6 @@ class Karpenter(pulumi.ComponentResource):
         )
 
 
-def queue_name(prefix: str) -> str:
-    return naming.queue(prefix, "karpenter")
-
-
 def values(prefix: str, region: str) -> dict[str, Any]:
     """Return the chart's values."""
     return {
@@ -254,7 +250,7 @@ def values(prefix: str, region: str) -> dict[str, Any]:
         },
         "settings": {
             "clusterName": prefix,
-            "interruptionQueue": queue_name(prefix),
+            "interruptionQueue": naming.queue(prefix, RELEASE),
             "featureGates": {
                 # It would end a node with a failed check at once, past every budget.
                 "nodeRepair": False,

@@ -323,18 +323,19 @@ def _hold(scope: Scope) -> Sequence[iam.Statement]:
 
 
 def _call(scope: Scope) -> Sequence[iam.Statement]:
-    """Call a person, also through a topic whose key is a customer's own."""
+    """Call a person, also through a topic whose key is a customer's own, or another account's."""
     cluster, account = scope.cluster, scope.account
     if not cluster.alerts.enabled:
         return []
-    topic = cluster.alerts.sns_topic_arn or account.arn("sns", f"{cluster.prefix}-alerts")
+    given, keys = cluster.alerts.sns_topic_arn, account.arn("kms", "key/*")
+    topic = given or account.arn("sns", f"{cluster.prefix}-alerts")
     through_sns = {"kms:ViaService": f"sns.{account.region}.amazonaws.com"}
     return [
         iam.Statement(sid="CallAPerson", actions=["sns:Publish"], resources=[topic]),
         iam.Statement(
             sid="EncryptTheCall",
             actions=["kms:Decrypt", "kms:GenerateDataKey"],
-            resources=[account.arn("kms", "key/*")],
+            resources=[keys.replace(account.account_id, "*") if given else keys],
             conditions={"StringEquals": through_sns},
         ),
     ]

@@ -192,6 +192,10 @@ def test_a_topic_of_somebody_elses_is_used_as_it_is(layers: dict[str, Recorded])
     assert not recorded.of("sns/topic:Topic")
     assert not recorded.of("kms/key:Key")
     assert made({"operations": recorded}).popitem()[1].inputs["alarmActions"] == [TOPIC]
+    # Its key may be another account's (docs/how-to/alerts.md), whose policy alone is not enough.
+    tick = recorded.one("iam/rolePolicy:RolePolicy", "handlers-tick-policy").policy_statements
+    (encrypts,) = (each for each in tick if each["Sid"] == "EncryptTheCall")
+    assert encrypts["Resource"] == ["arn:aws:kms:us-east-1:*:key/*"]
 
 
 def test_without_slack_nobody_waits_for_it() -> None:

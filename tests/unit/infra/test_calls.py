@@ -53,11 +53,6 @@ def functions(layers: Mapping[str, Recorded]) -> dict[str, tuple[Recorded, Resou
     }
 
 
-def granted(layer: Recorded, function: Resource) -> set[str]:
-    """Return what the policies of a function's role allow."""
-    return {action for each in statements(layer, function) for action in each["Action"]}
-
-
 def statements(layer: Recorded, function: Resource) -> list[dict[str, Any]]:
     role = function.inputs["role"].rpartition("/")[2]
     return [
@@ -91,7 +86,7 @@ def test_a_role_allows_what_its_function_calls_alone(recorded: Mapping[str, Reco
         needed |= {TAGGED_AT_BIRTH[each] for each in needed & TAGGED_AT_BIRTH.keys()}
         if not recorded["kafka"].of("autoscaling/group:Group"):
             needed -= HOLDING  # Karpenter's: there is no group that could be named.
-        allowed = granted(layer, function)
+        allowed = {action for each in statements(layer, function) for action in each["Action"]}
         assert needed - allowed == set(), f"λ {role} is denied what it calls"
         assert allowed - needed == set(), f"λ {role} may do what it never does; take it away"
 

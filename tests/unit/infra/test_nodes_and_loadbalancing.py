@@ -322,16 +322,11 @@ def test_no_broker_ever_runs_on_spot(layers: dict[str, Recorded], groups: list[R
         assert "mixedInstancesPolicy" not in group.inputs
 
 
-def metadata_options(recorded: Recorded) -> list[dict[str, Any]]:
-    return [template.inputs["metadataOptions"] for template in recorded.of(TEMPLATE)]
-
-
 @pytest.mark.parametrize("layer", ["foundation", "kafka"])
 def test_templates_demand_imdsv2_and_encryption(layers: dict[str, Recorded], layer: str) -> None:
-    for options in metadata_options(layers[layer]):
-        assert options["httpTokens"] == "required"
-        assert options["httpPutResponseHopLimit"] == 1
     for template in layers[layer].of(TEMPLATE):
+        assert template.inputs["metadataOptions"]["httpTokens"] == "required"
+        assert template.inputs["metadataOptions"]["httpPutResponseHopLimit"] == 1
         (root,) = template.inputs["blockDeviceMappings"]
         assert root["ebs"]["encrypted"] == "true"
         launched = {t["resourceType"] for t in template.inputs["tagSpecifications"]}

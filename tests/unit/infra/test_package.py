@@ -348,14 +348,11 @@ def test_a_gate_made_elsewhere_is_the_one_that_is_not_made_here() -> None:
     here = inputs(made_operations(Operations, args))
     rest = inputs(made_operations(Operations, {**args, "gate_elsewhere": True}))
     gate = {
-        (kind, name.replace("shop-orders-", "shop-orders-gate-", 1)) for kind, name in made_of(GATE)
+        (kind, name.replace("shop-orders-", "shop-orders-gate-", 1))
+        for kind, name in inputs(made_operations(EvictionGate, GATE))
     }
     assert rest.keys() < here.keys()
     assert here.keys() - rest.keys() == gate
-
-
-def made_of(args: Mapping[str, Any]) -> set[tuple[str, str]]:
-    return set(inputs(made_operations(EvictionGate, args)))
 
 
 def test_functions_stand_in_subnets_that_are_known_late() -> None:

@@ -94,12 +94,9 @@ def test_the_reason_for_a_wildcard_stands_beside_it() -> None:
                 assert lines[number - 1].lstrip().startswith("#"), f"{path.name}:{number + 1}"
     # By any other way than this constant it would be found nowhere.
     assert used
-    assert not [p.name for p in INFRA.rglob("*.py") if p.name != "iam.py" and _a_star(p)]
-
-
-def _a_star(path: Path) -> bool:
-    """Say whether a file writes `*` for the resources of a statement."""
-    return re.search(r"resources=[\[(]\s*\"\*\"", path.read_text()) is not None
+    star = re.compile(r"resources=[\[(]\s*\"\*\"")
+    others = [p for p in INFRA.rglob("*.py") if p.name != "iam.py"]
+    assert not [p.name for p in others if star.search(p.read_text())]
 
 
 def test_every_statement_names_resources_of_this_account(layers: dict[str, Recorded]) -> None:
@@ -220,13 +217,10 @@ def test_no_policy_of_ours_lets_keys_be_granted_further(layers: dict[str, Record
         for resource in layer.resources:
             text = resource.inputs.get("policy")
             for statement in json.loads(text)["Statement"] if isinstance(text, str) else ():
-                granting = {"kms:CreateGrant", "kms:*"} & set(_listed(statement.get("Action")))
+                said = json.dumps(statement.get("Action"))
+                granting = '"kms:CreateGrant"' in said or '"kms:*"' in said
                 root = str(statement.get("Principal", {})).endswith(":root'}")
                 assert not granting or root, (resource.name, statement)
-
-
-def _listed(actions: Any) -> list[str]:
-    return [actions] if isinstance(actions, str) else list(actions or ())
 
 
 @pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])

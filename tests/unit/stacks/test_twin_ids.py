@@ -57,14 +57,14 @@ def in_order(resources: Iterable[Recorded]) -> Iterator[Recorded]:
     """Yield a layer's resources, each after all that it names."""
     pending = {each.mock_urn: each for each in resources}
     while pending:
-        ready = [r for r in pending.values() if not pending.keys() & _named(r) - {r.mock_urn}]
+        ready = [
+            r
+            for r in pending.values()
+            if not pending.keys() & set().union(*r.references.values()) - {r.mock_urn}
+        ]
         assert ready, "resources that name each other in a circle"
         for each in ready:
             yield pending.pop(each.mock_urn)
-
-
-def _named(resource: Recorded) -> set[str]:
-    return set().union(*resource.references.values())
 
 
 def test_no_id_that_the_twin_draws_is_refused(tmp_path: Path, cache: None) -> None:
