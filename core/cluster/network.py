@@ -81,7 +81,7 @@ class Network(Frozen):
     """A VPC you have, in place of a new one."""
     interface_endpoints: bool = False
     """PrivateLink endpoints for every AWS API a node or function calls: none of it leaves through
-    NAT. AWS bills each per hour and zone, so small clusters do without.
+    NAT, but questions to a `metrics.prometheus` of AWS. AWS bills each per hour and zone.
     """
 
     @property

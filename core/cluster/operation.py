@@ -131,7 +131,7 @@ class Slack(Frozen):
     channel: ChannelId
     """Slack's id of the channel, at the end of its "About" page."""
     secret_name: SecretName
-    """The Secrets Manager secret that holds the app's bot token, and nothing else."""
+    """The Secrets Manager secret, under AWS's own key, that holds the app's bot token alone."""
     api_url: ApiUrl = "https://slack.com/api/"
     """Slack's Web API; GovSlack's is `https://slack-gov.com/api/`."""
 
