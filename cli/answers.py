@@ -96,8 +96,8 @@ def _kubernetes_remedy(error: ApiError) -> str:
         return WAIT
     if not error.status:
         return (
-            "reach its API server: from inside its VPC or by a VPN where its endpoint is private, "
-            "then ask again"
+            "reach its API server without a proxy, from inside its VPC or by a VPN where its "
+            "endpoint is private; then ask again"
         )
     return ""
 

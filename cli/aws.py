@@ -36,6 +36,25 @@ PATIENCE = Config(
 FILTER_VALUES = 200
 
 
+def open_session(
+    profile: str | None = None, region: str | None = None, core: Any = None
+) -> boto3.Session:
+    """Return a session that takes no proxy's page for an answer; credentials it may lack."""
+    try:
+        opened = boto3.Session(profile_name=profile, region_name=region, botocore_session=core)
+    except BotoCoreError as error:
+        raise StillwaterError(f"The AWS profile cannot be used: {sentence(error)}.") from None
+    opened.events.register("before-parse", _refuse_page)
+    return opened
+
+
+def _refuse_page(operation_model: Any, response_dict: Mapping[str, Any], **_: Any) -> None:
+    """Raise for a page, of which botocore makes an answer that holds nothing."""
+    page = "html" in str(response_dict["headers"].get("content-type"))
+    if page and response_dict["status_code"] < 500 and operation_model.name != "GetObject":
+        raise ResponseParserError("a proxy answers in the place of AWS, with a page of its own")
+
+
 def session(
     profile: str | None = None, region: str | None = None, core: Any = None
 ) -> boto3.Session:
@@ -44,8 +63,8 @@ def session(
     `core` is a session of botocore's that is made already. Raises StillwaterError with the remedy
     where it has none.
     """
+    opened = open_session(profile, region, core)
     try:
-        opened = boto3.Session(profile_name=profile, region_name=region, botocore_session=core)
         credentials = opened.get_credentials()
         if credentials is not None:
             credentials.get_frozen_credentials()

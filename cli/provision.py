@@ -333,14 +333,15 @@ def _changes(
 @contextmanager
 def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layers]:
     """Yield the layers, with progress; an interruption is said as what it leaves."""
-    project = stack_settings.require(environment)
+    project, path = stack_settings.require(environment), os.environ.get("PATH", os.defpath)
     # Found missing now, not by every provider in words of its own.
     aws.session(stack_settings.read_described(environment).profile)
     try:
         with _steps(console) as on_step:
             yield Layers(
                 environment,
-                _engine_environment(os.environ),
+                # This very Python first: an installed command's is on nobody's PATH.
+                {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"},
                 project.root,
                 secrets_provider=stack_settings.secrets_provider(environment, project),
                 layers=wanted.layers,
@@ -354,13 +355,6 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
             f"Finished resources stay; the same command again goes on with {environment}.",
         )
         raise
-
-
-def _engine_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Let the engine find this very Python first: an installed command's is on nobody's PATH."""
-    ours = str(Path(sys.executable).parent)
-    path = environment.get("PATH", os.defpath)
-    return {**environment, "PATH": os.pathsep.join([ours, path])}
 
 
 def run(operation: StackOperation, layers: Layers, teardown: Teardown | None) -> list[LayerResult]:

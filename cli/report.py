@@ -220,7 +220,7 @@ def _copied_options(asked: ReportOptions, scratch: Path, console: Console) -> Re
     names = [n for n in ("metrics", "history") if emr.is_in_s3(getattr(asked, n))]
     copies: dict[str, Any] = {}
     for name in names:
-        with console.status(f"Copying {getattr(asked, name)}"):
+        with console.status(f"Copying --{name}"):
             copy = emr.copy_everything(_s3(asked), getattr(asked, name), scratch / name)
             copies[name] = str(copy)
     return replace(asked, **copies)

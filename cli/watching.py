@@ -44,11 +44,7 @@ def watch(console: Console, look: Callable[[float], Page[T]], pace: Pace) -> T:
             if end is not None:
                 return end
             pace.pause(pace.seconds)
-            page, end = _page_of(look, pace.now())
-
-
-def _page_of(look: Callable[[float], Page[T]], now: float) -> Page[T]:
-    try:
-        return look(now)
-    except (StillwaterError, *NO_ANSWER) as error:
-        return Text(out_of_reach("AWS does not answer.", error), "red"), None
+            try:
+                page, end = look(pace.now())
+            except (StillwaterError, *NO_ANSWER) as error:
+                page = Text(out_of_reach("AWS does not answer.", error), "red")

@@ -11,7 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -275,7 +275,7 @@ def _read(
         api = pool.submit(cluster.api)
         readers: list[tuple[Sequence[str], Reader]] = [
             *account.readers(),
-            *((parts, _cluster_reader(api, reader)) for parts, reader in cluster.readers()),
+            *((parts, lambda each=each: each(api.result())) for parts, each in cluster.readers()),
         ]
         asked = [
             (parts, pool.submit(_answered, reader))
@@ -291,10 +291,6 @@ def _read(
                 if part not in answer
             ]
     return Snapshot(**found), unread
-
-
-def _cluster_reader(api: Future[Api], reader: Callable[[Api], Iterator[Found]]) -> Reader:
-    return lambda: reader(api.result())
 
 
 def _answered(reader: Reader) -> _Answer:

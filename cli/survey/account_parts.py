@@ -377,6 +377,7 @@ def around(
     named = {subnet for group in owned.values() for subnet in group.subnets}
     named |= {each.subnet for each in held.values() if each.subnet} | set(subnets)
     plane = answer_or_reason(lambda: surroundings.control_plane(aws("eks"), cluster))
+    of_plane = None if isinstance(plane, Unknown) else plane.arn.split(":")[3]
     types = {each.type for each in held.values() if each.lifecycle is None}
     known = then(instances, lambda _: surroundings.subnets(aws("ec2"), named) if named else {})
     return {
@@ -399,7 +400,7 @@ def around(
         ),
         "zonal_shifts": answer_or_reason(lambda: surroundings.zonal_shifts(aws("arc-zonal-shift"))),
         "aws_health": answer_or_reason(
-            lambda: surroundings.aws_health(aws("health"), region or _region_of(plane))
+            lambda: surroundings.aws_health(aws("health"), region or of_plane)
         ),
     }
 
@@ -485,11 +486,6 @@ def keys_below(
 def account_id(plane: ControlPlane | Unknown) -> str | None:
     """Return the account that a cluster's ARN names."""
     return None if isinstance(plane, Unknown) else plane.arn.split(":")[4]
-
-
-def _region_of(plane: ControlPlane | Unknown) -> str | None:
-    """Return the region that a cluster's ARN names."""
-    return None if isinstance(plane, Unknown) else plane.arn.split(":")[3]
 
 
 def queues(

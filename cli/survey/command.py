@@ -9,11 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
-from botocore.exceptions import BotoCoreError
-
 from cli.answers import answer_or_reason, then, then_any
-from cli.aws import PATIENCE, Clients, sentence
+from cli.aws import PATIENCE, Clients, open_session
 from cli.survey import balancers, draft, kafka, machines, others, page, tools, webhooks
 from cli.survey.account import fargate_profiles
 from cli.survey.account_parts import (
@@ -71,10 +68,7 @@ def examine(
 ) -> Survey:
     """Read a cluster and judge it; raise StillwaterError where there is nothing to judge."""
     name, api = connect(files(kubeconfig), context)
-    try:
-        session: Any = boto3.Session(profile_name=profile, region_name=region)
-    except BotoCoreError as error:
-        raise StillwaterError(f"The AWS profile cannot be used: {sentence(error)}.") from None
+    session: Any = open_session(profile, region)
 
     def client(service: str, nodes_region: str | None) -> Any:
         where = region_of(service, region or nodes_region or session.region_name)

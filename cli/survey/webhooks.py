@@ -177,13 +177,8 @@ def left_out_namespaces(api: Api, matching: Object) -> frozenset[str]:
     return frozenset(
         name_of(item)
         for item in items(api, "/api/v1", "namespaces")
-        if not is_selected(_named_labels(item), selector)
+        if not is_selected({**labels(item), "kubernetes.io/metadata.name": name_of(item)}, selector)
     )
-
-
-def _named_labels(namespace: Object) -> dict[str, str]:
-    """Return a namespace's labels, the one that the API server adds among them."""
-    return {"kubernetes.io/metadata.name": namespace["metadata"]["name"], **labels(namespace)}
 
 
 BESIDE_THE_SERVER = re.compile(r"https://(127\.0\.0\.1|localhost|\[::1\])[:/]")

@@ -449,7 +449,9 @@ def noted(bill: Path, label: str, **months: str) -> Tables:
     if bill.is_dir():
         found = manifest.refreshes(files, str(bill))[1]
     else:
-        found = dict.fromkeys(months, Refresh("", 1, _fingerprint(bill)))
+        versions = LocalFiles().versions(str(bill))
+        printed = fingerprint(versions, str(bill), [str(bill)])
+        found = dict.fromkeys(months, Refresh("", 1, printed))
     return Tables(
         *(
             month.row(
@@ -463,10 +465,6 @@ def noted(bill: Path, label: str, **months: str) -> Tables:
             for period, read_on in months.items()
         )
     )
-
-
-def _fingerprint(path: Path) -> str:
-    return fingerprint(LocalFiles().versions(str(path)), str(path), [str(path)])
 
 
 def test_a_final_month_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) -> None:

@@ -6,11 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import botocore.session
 import pytest
 import yaml
+from botocore.awsrequest import AWSResponse
+from botocore.parsers import ResponseParserError
 from typer.testing import CliRunner
 
-from cli.aws import NO_CREDENTIALS
+from cli.aws import NO_CREDENTIALS, open_session
 from cli.main import app
 from cli.stack_settings import Project, read_described, require
 from cli.target import find_twin
@@ -166,3 +169,15 @@ def test_a_name_that_no_environment_can_have_is_told_as_that(named: Path, enviro
     with pytest.raises(InvalidInput, match="letters, digits and hyphens") as caught:
         require(environment, Project(named, named))
     assert "stillwater init" not in str(caught.value)
+
+
+@pytest.mark.parametrize("asked", ["dynamodb.list_tables", "ec2.describe_vpcs"])
+def test_a_page_of_a_proxys_is_no_answer_that_holds_nothing(asked: str) -> None:
+    page = AWSResponse("https://proxy", 200, {"content-type": "text/html"}, None)
+    page._content = b"<html>Log in</html>"
+    session: Any = open_session(region="us-east-1", core=botocore.session.Session())
+    session.events.register("before-send", lambda **_: page)
+    service, operation = asked.split(".")
+    client = session.client(service, aws_access_key_id="key", aws_secret_access_key="hush")
+    with pytest.raises(ResponseParserError, match="a proxy answers"):
+        getattr(client, operation)()

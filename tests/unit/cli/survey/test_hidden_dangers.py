@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from cli.survey.kafka import lapsed_trust
-from core.checks.finding import Finding
 from core.ground.instances import STANDARD_QUOTA
 from tests.every_case import every_case
 from tests.unit.certificates import issue
@@ -379,13 +378,10 @@ def test_a_single_zookeeper_is_no_majority_of_anything() -> None:
 
 
 def test_who_is_named_by_what_the_scheduler_may_delete() -> None:
-    (found,) = [each for each in _rivalled() if each.check == "preempted"]
+    rivalled = surveyed(changed(own, rival(1000, node=None))())
+    (found,) = [each for each in rivalled if each.check == "preempted"]
     assert "shop/it wait for room" in found.evidence
     assert "orders-mains-0" in found.evidence
-
-
-def _rivalled() -> list[Finding]:
-    return surveyed(changed(own, rival(1000, node=None))())
 
 
 @pytest.mark.parametrize("written", ["", "not base64!", base64.b64encode(b"no PEM").decode()])

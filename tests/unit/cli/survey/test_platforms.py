@@ -300,7 +300,7 @@ def test_what_cannot_be_read_says_once_what_to_do_about_it(error: Exception, wor
     ("status", "words"),
     [
         (401, "log in"),
-        (0, "reach its API server"),
+        (0, "reach its API server without a proxy"),
         (403, "the right"),
         (429, "wait a minute"),
         (504, "wait a minute"),

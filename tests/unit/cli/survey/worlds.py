@@ -154,7 +154,8 @@ def _places(whole: Any, path: list[str]) -> list[Any]:
     found = [whole]
     for step in path:
         if step == "*":
-            found = [each for place in found for each in _all(place)]
+            held = (place if isinstance(place, list) else place.values() for place in found)
+            found = [each for place in held for each in place]
         else:
             found = [place[_key(place, step)] for place in found]
         found = [each if isinstance(each, dict | list) else vars(each) for each in found]
@@ -163,10 +164,6 @@ def _places(whole: Any, path: list[str]) -> list[Any]:
 
 def _key(place: Any, step: str) -> Any:
     return int(step) if isinstance(place, list) else min(place) if step == "first" else step
-
-
-def _all(place: Any) -> list[Any]:
-    return [*(place if isinstance(place, list) else place.values())]
 
 
 def chosen_by(pod: Item, pairs: list[str]) -> bool:
