@@ -480,9 +480,9 @@ def _remembered_fields(incident: Incident, action: Action, now: float) -> dict[s
 def _asked_at(incident: Incident, now: float) -> float:
     """Return when a group was asked to terminate; of one that accepted, the first time."""
     before, said = incident.terminate_asked_at, incident.release
-    again = said is not None and before is not None and said.at > before
-    kept = before is not None and incident.refusal is None and not again
-    return before if kept and before is not None else now
+    if before is None or incident.refusal is not None:
+        return now
+    return now if said is not None and said.at > before else before
 
 
 def _note_in_place(place: InPlace, action: ReplaceRoot | Uncordon, now: float) -> InPlace:

@@ -100,8 +100,7 @@ def _budget_refusal(incident: Incident, seen: Observation) -> str | None:
     """Return which disruption budget would keep a party's eviction waiting; None: none."""
     budget = seen.refusing_budget(incident.pod_name)
     # One that yields is opened before the drain is sent.
-    refused = budget is not None and not (budget.yields or is_open(incident, seen))
-    if not (seen.beside and budget is not None and refused):
+    if not seen.beside or budget is None or budget.yields or is_open(incident, seen):
         return None
     # The eviction would only wait in the termination handler, and run out of its time there.
     return (

@@ -201,7 +201,7 @@ def _heartbeat_is_due(
 def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
     drained = incident.state in {State.DRAINING, State.GATING}
-    if incident.is_hooked and not drained:
+    if not drained:
         kept = past_hold_limit(incident, seen, policy)
         if kept:
             return kept

@@ -108,7 +108,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     freed = unbound(incident, seen)
     # The group has a dead instance once nothing of it is attached: that ends its Node.
     held = seen.volumes or attached_there(incident, seen)
-    waits = incident.is_hooked and seen.lifecycle_state == WAITING
+    waits = seen.lifecycle_state == WAITING
     hooks = complete(incident, HookResult.CONTINUE) if waits and not held else ()
     return stay(incident, policy, missing, *pages, *freed, *hooks, *lease_renewal(incident))
 

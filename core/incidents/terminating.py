@@ -236,9 +236,7 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
 def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return why a node is drained without its group: AWS takes it soon, and the group refuses."""
     refusal, taken_at = incident.refusal, incident.taken_at
-    if refusal is None or taken_at is None or incident.is_hooked:
-        return None
-    if seen.now - refusal.since <= GROUP_PATIENCE_SECONDS:
+    if refusal is None or taken_at is None or seen.now - refusal.since <= GROUP_PATIENCE_SECONDS:
         return None
     left = taken_at - seen.now
     if left > policy.planned_margin_seconds / 2:
@@ -284,7 +282,7 @@ def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: Pod
         return evicted.draining(incident, seen, policy)
     if is_our_drain(incident, policy):
         return _evict_pods(incident, seen, policy, pod)
-    return _decide_stuck_drain(incident, seen, policy) or stay(
+    return _decide_stuck_drain(incident, seen, policy, pod) or stay(
         incident,
         policy,
         f"The termination handler drains {incident.node_name}; {pod.name} is still there.",
@@ -292,12 +290,13 @@ def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: Pod
     )
 
 
-def _decide_stuck_drain(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def _decide_stuck_drain(
+    incident: Incident, seen: Observation, policy: Policy, pod: PodView
+) -> Decision | None:
     """Say what keeps a drain from ending, once the termination handler has had its time."""
-    pod = seen.pod_named(incident.pod_name)
     sent = incident.forwarded
     waited = seen.now - (incident.entered_at if sent is None else sent.last_at)
-    if pod is None or pod.stopping:
+    if pod.stopping:
         return None  # It is on its way; its own grace is longer than any patience here.
     budget = seen.refusing_budget(pod.name)
     if budget is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 
 from core.ground.naming import DRAIN_HOOK
@@ -57,6 +57,16 @@ def plan(world: World, key: Key, seconds: float) -> None:
     """Put something on the agenda, unless it stands there for an earlier time."""
     at = world.now + seconds
     world.agenda[key] = min(at, world.agenda.get(key, at))
+
+
+def take_step(world: World, key: Key, steps: Mapping[str, Callable[..., None]]) -> bool:
+    """Let one thing of the agenda happen that is among these steps; False: it is not."""
+    step = steps.get(key[0])
+    if step is None:
+        return False
+    world.agenda.pop(key, None)
+    step(world, *key[1:])
+    return True
 
 
 def send(world: World, queue: str, body: str, seconds: float = 0.0) -> int:

@@ -9,19 +9,14 @@ from dataclasses import replace
 from core.incidents.actions import HookResult
 from core.incidents.observation import PodView
 from tests.explorer import nature, rules
-from tests.explorer.agenda import delete, plan, send
+from tests.explorer.agenda import delete, plan, send, take_step
 from tests.explorer.limits import DRAIN_LIMIT, RETENTION, VISIBILITY
 from tests.explorer.world import TAG, Drain, Key, World
 
 
 def happen(world: World, key: Key) -> bool:
     """Let one thing of the agenda happen that is the handler's; False: it is about others."""
-    step = _STEPS.get(key[0])
-    if step is None:
-        return False
-    world.agenda.pop(key, None)
-    step(world, *key[1:])
-    return True
+    return take_step(world, key, _STEPS)
 
 
 def _received(world: World, number: int) -> None:

@@ -229,12 +229,7 @@ def follow(world: World, key: Key) -> None:
 
 def happen(world: World, key: Key) -> bool:
     """Let one thing of the agenda happen that is Karpenter's; False: it is about others."""
-    step = _STEPS.get(key[0])
-    if step is None:
-        return False
-    world.agenda.pop(key, None)
-    step(world, *key[1:])
-    return True
+    return agenda.take_step(world, key, _STEPS)
 
 
 _STEPS: Mapping[str, Callable[..., None]] = {

@@ -10,6 +10,6 @@ class Mutant:
     """One break: in the package's one module that holds `snippet`, it reads `instead`."""
 
     name: str
-    package: str
     snippet: str
     instead: str
+    package: str = "core"

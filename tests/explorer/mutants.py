@@ -58,124 +58,104 @@ MUTANTS = (
     # The loop's decisions.
     _M(
         "lease not renewed while blind",
-        "core",
         "seen.blind, *page, *(lease_renewal(incident) if drained else ()))",
         "seen.blind, *page)",
     ),
     _M(
         "frozen zone's patience ignored",
-        "core",
         "return bool(held or seen.paused or frozen)",
         "return bool(held or seen.paused)",
     ),
     _M(
         "a person's hold has no patience",
-        "core",
         "return bool(held or seen.paused or frozen)",
         "return bool(seen.paused or frozen)",
     ),
     _M(
         "a stopping instance taken as stopped",
-        "core",
         'STOPPED = frozenset({"stopped", "terminated", None})',
         'STOPPED = frozenset({"stopped", "stopping", "terminated", None})',
     ),
     _M(
         "an ending instance is stopped",
-        "core",
         'ENDING = frozenset({"shutting-down", "terminated", None})',
         'ENDING = frozenset({"terminated", None})',
     ),
     _M(
         "effects swapped: the drain before the lease",
-        "core",
         "sent = go(State.DRAINING, reason, TakeLease(), ForwardDrain())",
         "sent = go(State.DRAINING, reason, ForwardDrain(), TakeLease())",
     ),
     _M(
         "the reading is not made again with the lease held",
-        "core",
         "        step = stay(incident, policy, "
         'f"{reason} Taking the lease.", TakeLease(), delay=0)',
         "        return _let_go(incident, seen, policy, reason)",
     ),
     _M(
         "drains of others are forgotten",
-        "core",
         "    if waits is not None:\n        return waits\n    blocked",
         "    blocked",
     ),
     _M(
         "a lease in the way is no hindrance",
-        "core",
         "    if seen.lease_holder not in {None, incident.id}:\n        reason",
         "    if seen.lease_holder is None:\n        reason",
     ),
     _M(
         "Kafka's consent is not asked",
-        "core",
         "    if not allowed:\n        told = _waits_long(incident, seen, policy, reason)",
         "    if not allowed and not incident.node_id:\n"
         "        told = _waits_long(incident, seen, policy, reason)",
     ),
     _M(
         "Kafka's silence is consent",
-        "core",
         "        return False, seen.kafka_silence",
         "        return True, seen.kafka_silence",
     ),
     _M(
         "no replacement is waited for",
-        "core",
         "    if none_will_come(incident, seen):\n        return _scaled_in(",
         "    return go(State.HOLDING, 'none')\n    if none_will_come(incident, seen):\n"
         "        return _scaled_in(",
     ),
     _M(
         "no hold limit",
-        "core",
         "    if patient and held <= last:\n",
         "    if patient or held <= last:\n",
     ),
     _M(
         "heartbeats at their timeout",
-        "core",
         "return seen.now - last >= policy.heartbeat_timeout_seconds / 2",
         "return seen.now - last >= policy.heartbeat_timeout_seconds * 2",
     ),
     _M(
         "one hook gets no heartbeat",
-        "core",
         "actions = (Heartbeat(DRAIN_HOOK), Heartbeat(GATE_HOOK), *actions)",
         "actions = (Heartbeat(DRAIN_HOOK), *actions)",
     ),
     _M(
         "a page for every turn",
-        "core",
         "if not (isinstance(a, Page) and a.key in incident.pages)",
         "if not (isinstance(a, Page) and a.key in ())",
     ),
     _M(
         "retained without a page",
-        "core",
         "told, Page(key, told), *complete(incident, HookResult.ABANDON),",
         "told, *complete(incident, HookResult.ABANDON),",
     ),
     _M(
         "retained by CONTINUE",
-        "core",
         "*complete(incident, HookResult.ABANDON),",
         "*complete(incident, HookResult.CONTINUE),",
     ),
     _M(
         "what the group retains goes unseen",
-        "core",
         "if seen.lifecycle_state == RETAINED and incident.release is None and hooked:",
         "if seen.lifecycle_state == 'nothing' and incident.release is None and hooked:",
     ),
     _M(
         "a drain has no limit",
-        "core",
         "    if seen.now - incident.entered_at > policy.hold_limit_seconds:\n"
         "        return retain(\n",
         "    if seen.now - incident.entered_at > 1000 * policy.hold_limit_seconds:\n"
@@ -183,174 +163,146 @@ MUTANTS = (
     ),
     _M(
         "a drain is sent again at every look",
-        "core",
         "if waited <= policy.forward_again_seconds or sent is None:",
         "if sent is None:",
     ),
     _M(
         "sent again without consent",
-        "core",
         "elif not (allowed or incident.urgent):",
         "elif not (allowed or incident.node_id):",
     ),
     # The gate.
     _M(
         "the gate ignores the pod",
-        "core",
         'return f"Pod {pod.name} is still on',
         'f"Pod {pod.name} is still on',
     ),
     _M(
         "the gate ignores volumes of Kubernetes",
-        "core",
         "    if attached and (seen.volumes or away is not None):",
         "    if attached and not attached:",
     ),
     _M(
         "the gate ignores volumes of EC2",
-        "core",
         '    if seen.volumes:\n        return f"EC2 has not yet',
         '    if seen.volumes and not seen.volumes:\n        return f"EC2 has not yet',
     ),
     _M(
         "the gate ignores the broker's return",
-        "core",
         "_still_away(incident, seen, policy) if incident.expects_return else None",
         "None",
     ),
     _M(
         "Ready is back",
-        "core",
         "    return not_back(incident, seen, policy)\n",
         "    return None\n",
     ),
-    _M("back at once", "core", "    if held_seconds < hold_seconds:", "    if held_seconds < 0:"),
+    _M("back at once", "    if held_seconds < hold_seconds:", "    if held_seconds < 0:"),
     _M(
         "released before the group shows it",
-        "core",
         "    waits = _not_gone(incident, seen, policy)\n    if waits:\n        return waits\n",
         "",
     ),
     # The lease.
     _M(
         "the lease is given to anybody",
-        "core",
         "refusal = None if out else _refusal(others, holder, party, now)",
         "refusal = None",
     ),
     _M(
         "a used lease lapses",
-        "core",
         "lease for lease in leases if lease.out_at is not None or now < lease.expires_at",
         "lease for lease in leases if now < lease.expires_at",
     ),
     _M(
         "a lapsed lease is used",
-        "core",
         "if refusal is None and mine is None and not forced:",
         "if refusal is None and mine is None and not holder:",
     ),
     _M(
         "a used lease is given back unseen",
-        "core",
         "lease for lease in leases if lease.holder != holder or lease.out_at is not None",
         "lease for lease in leases if lease.holder != holder",
     ),
     _M(
         "a standing drain ends at once",
-        "core",
         "return ends if seen.now < ends else None",
         "return None",
     ),
     _M(
         "a pause keeps nobody",
-        "core",
         "    if seen.paused:\n        return seen.paused\n    if (until := incident.held_to",
         "    if (until := incident.held_to",
     ),
     # Kafka's consent.
     _M(
         "a fenced broker beside is no hindrance",
-        "core",
         "for other in sorted(cluster.out - leaving):",
         "for other in sorted(cluster.out & leaving):",
     ),
     _M(
         "one replica in sync is enough",
-        "core",
         "    return left < needed_in_sync(partition, isr_margin)",
         "    return left < 1",
     ),
     _M(
         "a quorum without a leader consents",
-        "core",
         "    if cluster.lacks_quorum:\n        # A broker told to stop",
         "    if False:\n        # A broker told to stop",
     ),
     # What is remembered.
     _M(
         "any transition is allowed",
-        "core",
         "decision.state is not incident.state and decision.state not in ALLOWED[incident.state]",
         "False",
     ),
     _M(
         "a page is forgotten",
-        "core",
         "pages=incident.pages + tuple(a.key for a in decision.actions if isinstance(a, Page)),",
         "pages=incident.pages,",
     ),
     _M(
         "an announcement twice is two",
-        "core",
         "if interruption.dedupe_key in incident.announcements or not incident.open:",
         "if not incident.open:",
     ),
     _M(
         "what is gone is announced again",
-        "core",
         "return not (gone or known or unwanted)",
         "return not (known or unwanted)",
     ),
     _M(
         "nobody is ever unattended",
-        "core",
         "return incident.open and now - expected > late_seconds",
         "return incident.open and now - expected > 1000 * late_seconds",
     ),
     _M(
         "where the pod stood is learnt after the drain, too",
-        "core",
         "if incident.forwarded is None and incident.state not in {State.DRAINING, State.GATING}:",
         "if True:",
     ),
     _M(
         "silence of Kafka starts the return again",
-        "core",
         "return replace(incident, broker_back_at=incident.broker_back_at or seen.now)",
         "return replace(incident, broker_back_at=incident.broker_back_at or 0.0)",
     ),
     _M(
         "the sweep sees nobody in hooks",
-        "core",
         '_WAITING = frozenset({"Terminating:Wait", RETAINED})',
         "_WAITING = frozenset[str]()",
     ),
     _M(
         "a machine that may run is tainted",
-        "core",
         "    if seen.ec2_state not in CONFIRMED:\n        return ()",
         "    if seen.ec2_state in CONFIRMED:\n        return ()",
     ),
     _M(
         "a drain in place that may come again is over",
-        "core",
         "return sent is not None and sent.times == 1 and sent.reported_at is not None",
         "return True",
     ),
     _M(
         "a node in place takes pods before its machine has booted",
-        "core",
         "if node is None or node.boot_id in {None, place.boot_id}:",
         "if node is None:",
     ),

@@ -125,12 +125,7 @@ def _goes_on(world: World) -> None:
 
 def happen(world: World, key: Key) -> bool:
     """Let one thing of the agenda happen that is the operator's; False: it is about others."""
-    step = {("rolls",): _rolls, ("operator recovers",): _goes_on}.get(key)
-    if step is None:
-        return False
-    world.agenda.pop(key, None)
-    step(world)
-    return True
+    return agenda.take_step(world, key, {"rolls": _rolls, "operator recovers": _goes_on})
 
 
 DONE: Mapping[str, Callable[..., None]] = {

@@ -313,12 +313,7 @@ def happen(world: World, key: Key) -> bool:
     """Let one thing of the agenda happen that is an outage's; False: it is about others."""
     if key[0] in {"launch", "join"}:
         return _no_machine(world, key)
-    step = _STEPS.get(key[0])
-    if step is None:
-        return False
-    world.agenda.pop(key, None)
-    step(world, *key[1:])
-    return True
+    return agenda.take_step(world, key, _STEPS)
 
 
 def _no_machine(world: World, key: Key) -> bool:

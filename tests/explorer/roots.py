@@ -41,12 +41,7 @@ class ExploredRoots:
 
 def happen(world: World, key: Key) -> bool:
     """Let one thing of the agenda happen that is about a root volume; False: it is about others."""
-    step = _STEPS.get(key[0])
-    if step is None:
-        return False
-    world.agenda.pop(key, None)
-    step(world, *key[1:])
-    return True
+    return agenda.take_step(world, key, _STEPS)
 
 
 def _swapped(world: World, incident_id: str, instance_id: str) -> None:

@@ -31,28 +31,25 @@ from spark.jobs import scheduled
 from spark.months import Refresh
 from spark.tables import Table
 from spark.tag_keys import KafkaTags
+from tests.every_case import every_case
 from tests.unit.spark import month
 
 RUNNER = CliRunner()
 EXAMPLE = Path(__file__).parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
 
 
-def test_the_price_book_says_how_old_its_rows_are() -> None:
-    result = RUNNER.invoke(app, ["prices", "check", "--older-than-days", "30"])
-    assert result.exit_code == 1
-    assert "read on 2024-09-30" in result.output
+CHECKED = [
+    (["--older-than-days", "30"], 1, "read on 2024-09-30"),
+    (["--older-than-days", "36500"], 0, "None was read more than 36500 days ago."),
+    (["--region", "us-eats-1"], 1, "`stillwater prices fetch --region us-eats-1` fetches them."),
+]
 
 
-def test_a_book_of_today_is_no_news() -> None:
-    result = RUNNER.invoke(app, ["prices", "check", "--older-than-days", "36500"])
-    assert result.exit_code == 0
-    assert "None was read more than 36500 days ago." in result.output
-
-
-def test_a_region_without_prices_is_no_good_news() -> None:
-    result = RUNNER.invoke(app, ["prices", "check", "--region", "us-eats-1"])
-    assert result.exit_code == 1
-    assert "`stillwater prices fetch --region us-eats-1` fetches them." in result.output
+@every_case("options, code, said", CHECKED)
+def test_the_price_book_says_what_is_old(options: list[str], code: int, said: str) -> None:
+    result = RUNNER.invoke(app, ["prices", "check", *options])
+    assert result.exit_code == code
+    assert said in result.output
 
 
 def test_tables_that_are_none_are_named(tmp_path: Path) -> None:

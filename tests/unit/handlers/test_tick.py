@@ -233,11 +233,6 @@ def test_a_terminated_broker_walks_to_released(station: Station) -> None:
     assert not station.ledger.leases()
 
 
-def test_what_is_forwarded_is_the_drain_hooks_own_event(station: Station) -> None:
-    replace_machine(station)
-    assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
-
-
 def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) -> None:
     announce(station)
     station.cluster.add_instance(NEW, "us-east-1a", "Pending")

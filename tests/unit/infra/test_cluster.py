@@ -138,12 +138,9 @@ def test_a_kube_proxy_that_eks_never_has_beside_a_control_plane_is_refused(versi
     assert versions.problems("1.35", {"kube-proxy": "v1.32.0-eksbuild.1"}) == []
 
 
-def test_a_version_of_an_addon_that_is_not_ours_is_refused() -> None:
+def test_an_addon_that_is_not_ours_or_a_version_that_eks_has_not_is_refused() -> None:
     (problem,) = versions.problems("1.35", {"kube-poxy": "v1"})
     assert "kube-poxy, which is not an add-on of this cluster" in problem
-
-
-def test_an_addons_version_is_one_as_eks_lists_them() -> None:
     (problem,) = versions.problems("1.35", {"coredns": "latest"})
     assert "has coredns at latest, and EKS's versions read like v1." in problem
 

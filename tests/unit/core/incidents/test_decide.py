@@ -84,13 +84,6 @@ def test_a_two_minute_warning_is_forwarded_before_anything_else(kind: Kind) -> N
     assert decision.actions == (ForwardDrain(),)
 
 
-def test_an_instance_the_group_retains_is_left_to_a_person() -> None:
-    group = GroupView(name="g", desired=1, maximum=2, instances={OLD: "Terminating:Retained"})
-    decision = next_action(opened_incident(), observation(group=group), POLICY)
-    assert decision.state is State.RETAINED
-    assert any(isinstance(a, Page) for a in decision.actions)
-
-
 def test_an_incident_that_is_over_is_left_alone() -> None:
     finished = replace(opened_incident(), state=State.RELEASED, reason="done")
     nothing = Decision(state=State.RELEASED, reason="done")

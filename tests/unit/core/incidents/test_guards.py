@@ -102,6 +102,14 @@ def test_a_pod_that_has_no_node_for_a_moment_has_not_left_its_own() -> None:
     assert next_action(housed(State.HOLDING), gone, POLICY).state is State.DRAINING
 
 
+def test_a_pod_that_left_a_node_which_stands_was_drained_by_whoever_ended_the_machine() -> None:
+    left = replace(shown(pods=(), state="stopped"), watched=True)
+    incident = replace(housed(State.HOLDING), hooks={})
+    assert next_action(incident, left, POLICY).state is State.DRAINING
+    died = replace(left, nodes=left.nodes[1:])
+    assert next_action(incident, died, POLICY).state is State.GATING
+
+
 def test_a_volume_on_a_node_keeps_it_whatever_ec2_calls_its_machine() -> None:
     idle = replace(housed(State.OPENED), node_id=None, node_name="other")
     assert doubt(idle, shown(pods=(), attachments={"other": ("vol-1",)})) is not None

@@ -99,6 +99,13 @@ def test_a_run_calls_off_nothing_but_its_own() -> None:
     assert (heard.kind, heard.called_off) == (Kind.EVICTION, False)
 
 
+def test_a_root_volume_in_place_is_asked_for_before_anything_has_begun() -> None:
+    asked = announcement(Kind.ROTATION, image_id="ami-1")
+    for state, place in ((State.OPENED, InPlace(image_id="ami-1")), (State.REPLACING, None)):
+        sick = replace(opened_incident(Kind.SICK_NODE), state=state)
+        assert merge(sick, asked, 1.0).in_place == place
+
+
 def test_a_clock_ahead_of_ours_does_not_postpone_heartbeats() -> None:
     assert open_incident(announcement(occurred_at=99.0), 10.0).announced_at == 10.0
     assert open_incident(announcement(occurred_at=None), 10.0).announced_at == 10.0
