@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from core.ground.errors import StillwaterError, one_line, passed_on
 from handlers.adapters.calls import NO_ANSWER, portions
