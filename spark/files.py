@@ -24,7 +24,6 @@ from core.ground.errors import InvalidInput
 S3 = ("s3", "s3a", "s3n")
 _URI = re.compile(r"^[a-z][a-z0-9+.-]*://")
 FILE = "file:/"
-CHUNK_BYTES = 1 << 16
 FINGERPRINT_DIGITS = 16
 
 

@@ -6,7 +6,6 @@ a volume fills up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,46 +27,6 @@ WALK = (
     (State.DRAINING, 131.0, "Broker {node} may leave: every partition keeps two in-sync replicas."),
 )
 TTL_SECONDS = 300.0
-HEALTH: Mapping[str, Any] = {
-    "status": "degraded",
-    "message": "Broker 10 is fenced: it is shutting down. 2 of 9 parts are not healthy.",
-    "cluster": "orders",
-    "at": "2026-11-20 10:02 UTC",
-    "parts": [
-        {
-            "kind": "quorum",
-            "name": "quorum",
-            "status": "healthy",
-            "reason": "Voter 0 leads.",
-            "notes": [],
-        },
-        {
-            "kind": "partitions",
-            "name": "partitions",
-            "status": "degraded",
-            "reason": "214 of 640 partitions lack a replica in sync.",
-            "notes": [],
-        },
-        *(
-            {
-                "kind": kind,
-                "name": f"{kind} {n}",
-                "status": "degraded" if n == 10 else "healthy",
-                "reason": "It is fenced: it is shutting down." if n == 10 else "It serves.",
-                "notes": [],
-            }
-            for kind, nodes in (("controller", (0, 1, 2)), ("broker", (10, 20, 30)))
-            for n in nodes
-        ),
-        {
-            "kind": "metadata log",
-            "name": "metadata log",
-            "status": "healthy",
-            "reason": "No error was counted.",
-            "notes": [],
-        },
-    ],
-}
 
 
 def incident(

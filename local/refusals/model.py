@@ -246,7 +246,6 @@ def clients() -> frozenset[str]:
     return frozenset(known)
 
 
-SOURCE = "https://docs.aws.amazon.com/service-authorization/latest/reference/"
 _TABLE = "AdditionalSpecs/Policies.json"
 
 

@@ -7,8 +7,6 @@ import pytest
 import urllib3
 
 from core.incidents.record import Incident, State
-from handlers.store.ledger import Ledger
-from local import environment
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
@@ -16,12 +14,6 @@ from tests.integration.waiting import PATIENCE_SECONDS, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 WEBHOOK = "aws-node-termination-handler-webhook"
-
-
-def ledger(cluster: Cluster) -> Ledger:
-    table = str(cluster.outputs["ledger_table"])
-    client = cluster.twin.aws("dynamodb")
-    return Ledger(table, demo_spec.CLUSTER, environment.REGION, client=client)
 
 
 @pytest.fixture

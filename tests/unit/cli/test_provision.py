@@ -397,12 +397,6 @@ def test_a_type_without_an_entry_is_said_in_its_own_words(resource: str, words: 
     assert kind_of(resource) == words
 
 
-def asked(answer: str, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", Keyboard())
-    monkeypatch.setattr(console, "input", lambda *_a, **_k: answer)
-    provision.ask_for_agreement("Remove prod?", "prod", console, yes=False)
-
-
 def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Keyboard())
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)

@@ -1,8 +1,6 @@
 """cli.target, cli.aws and cli.stack_settings: which account, twin and environment is meant."""
 
 import json
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -103,24 +101,6 @@ def test_without_an_identity_every_command_says_the_same(
     done = CliRunner().invoke(app, command.split())
     assert done.exit_code != 0
     assert NO_CREDENTIALS in done.stderr + str(done.exception)
-
-
-class Session:
-    """Makes clients, and fails where two are made at a time, as boto3's sometimes does."""
-
-    def __init__(self) -> None:
-        self.made: list[tuple[str, Any]] = []
-        self._alone = threading.Lock()
-
-    def client(self, service: str, **given: Any) -> Any:
-        if not self._alone.acquire(blocking=False):
-            raise KeyError("credential_provider")
-        try:
-            time.sleep(0.001)
-            self.made.append((service, given))
-            return object()
-        finally:
-            self._alone.release()
 
 
 def settings(directory: Path, config: dict[str, Any], *layers: str) -> None:

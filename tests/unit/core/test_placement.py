@@ -104,7 +104,6 @@ def test_a_node_that_the_scheduler_passes_over_says_by_what(case: str) -> None:
     assert named in (barred(shown, asking) or "")
 
 
-VOLUMES = [{"name": "data-0", "persistentVolumeClaim": {"claimName": "data-0-orders"}}]
 LOGS = pod("fluent-bit", containers=[container(cpu="500m", memory="1Gi")])
 
 

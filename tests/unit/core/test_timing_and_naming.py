@@ -126,7 +126,6 @@ def test_a_violation_always_disagrees_the_way_it_says(drawn: dict[str, int]) -> 
 
 HOUR = 3600.0
 WEEKEND = Window(days=frozenset({"sat", "sun"}), start_minute=180, duration_minutes=120)
-NIGHT = Window(days=frozenset(DAYS), start_minute=1410, duration_minutes=120)  # 23:30-01:30
 
 
 def at(text: str) -> float:

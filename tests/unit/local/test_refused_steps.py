@@ -46,7 +46,7 @@ def lasting(name: str, *, enabled: bool = True) -> dict[str, Any]:
     return {"enabled": enabled, "attributeName": name}
 
 
-VERSIONING, ENABLED = "s3/bucketVersioning:BucketVersioning", {"status": "Enabled"}
+VERSIONING = "s3/bucketVersioning:BucketVersioning"
 
 
 @every_case(

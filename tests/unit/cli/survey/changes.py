@@ -232,7 +232,6 @@ def queue(**said: Any) -> Change:
     return lambda world: world.queue_attributes.update(said)
 
 
-ADMISSION = "admissionregistration.k8s.io"
 NODE = "node-of-orders-mains-0"
 # What a VPC without a way to the internet has, for nodes and for the roles of pods.
 PRIVATE = ("ec2", "ecr.api", "ecr.dkr", "s3", "sts")

@@ -272,9 +272,8 @@ def test_a_handler_that_drains_the_held_is_found(level: str, handler: object, sa
     assert told(level, handlers=(NTH, handler)) == [f"lifecycle draining {at_once}"] * said
 
 
-BROKER, PRODUCER, EXPOSED, ADVICE = Weight.BROKER, Weight.PRODUCER, Weight.EXPOSED, Weight.ADVICE
+BROKER, PRODUCER, ADVICE = Weight.BROKER, Weight.PRODUCER, Weight.ADVICE
 RLMM = "rlmm.config.remote.log.metadata.topic"
-OPEN = {"authentication": "none", "anonymous_clients": True}
 
 
 def kafka(**said: Any) -> ClusterSpec:

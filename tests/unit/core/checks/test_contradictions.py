@@ -24,10 +24,6 @@ EXISTING = {
 SERVICE = "http://prometheus.monitoring.svc:9090"
 SLACK = {"channel": "C0HARBOUR1"}
 ON_LOOPBACK = {"kafka": {"listener": {"advertised_host": "127.99.251.1"}}}
-IN_ONE_ZONE: dict[str, Any] = {
-    "availability_zones": ["us-east-1a"],
-    "kafka": {"default_replication_factor": 1, "min_insync_replicas": 1},
-}
 
 
 def found(**changed: Any) -> list[str]:

@@ -184,8 +184,6 @@ RETAINED_TOPIC = {"name": "orders", "partitions": 12, "config": {"retention.ms":
 TLS = {"authentication": "tls"}
 SUBNETS = {zone: f"subnet-0123456789abcdef{zone[-1]}" for zone in ZONES}
 NETWORK = {"vpc_id": "vpc-0123456789abcdef0", "private_subnet_ids": SUBNETS}
-MOVED = {**NETWORK, "private_subnet_ids": {**SUBNETS, ZONES[0]: "subnet-0123456789abcdeff"}}
-KEY = "arn:aws:kms:us-east-1:111122223333:key/12345678-1234-1234-1234-123456789012"
 BEFORE: dict[str, Any] = {
     "pools": [{**CONTROLLER, "role": "combined", "zones": ZONES}, BROKER],
     "topics": [RETAINED_TOPIC],

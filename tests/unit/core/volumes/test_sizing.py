@@ -44,7 +44,6 @@ from tests.unit.core.volumes.views import (
 )
 
 BOOK = pricing.book("us-east-1")
-DAY = 24 * 3600
 
 
 @pytest.mark.parametrize(
