@@ -281,8 +281,6 @@ def groups_of(number: Any) -> tuple[Any, Any]:
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
-# What a sum is carried in, and what each counts.
-PARTS = ("whole", "billionths", "rest")
 BILLION = 10**9
 PLACES = 18
 # A larger amount is damage, and would leave no room to add others up.
@@ -296,6 +294,8 @@ _STEPS = np.power(10.0, np.arange(len(_LARGE) + 1))
 # What fits an integer of 64 bits, with room to carry.
 _LARGEST_SUM = 1 << 62
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# As AWS writes an amount, below LARGEST and with no more places than are kept.
+_PLAIN = r"^-?\d{1,15}(\.\d{1,18})?$"
 _EXACT = Context(prec=60)
 # Of two of these the sum has 38 digits, which is what a decimal of 128 bits holds.
 _ADDEND = pa.decimal128(37, PLACES)
@@ -392,9 +392,9 @@ def amounts_of(column: pa.Array) -> Amounts:
     # As doubles 0.1 of single floats would be 0.10000000149: their digits count.
     is_coded = pa.types.is_dictionary(kind)
     coded = column if is_coded else column.cast(pa.string()).dictionary_encode()
-    distinct = _of_decimals(decimal_read(each) for each in coded.dictionary.to_pylist())
-    if not len(distinct):
+    if not len(coded.dictionary):
         return nothing(len(column))
+    distinct = _of_texts(coded.dictionary)
     number = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)
     there = np.asarray(coded.indices.is_valid())
     parts = tuple(np.where(there, part[number], 0) for part in distinct.parts)
@@ -413,18 +413,16 @@ def decimal_read(written: str | None) -> Decimal | None:
         return value.quantize(Decimal(1).scaleb(-PLACES), ROUND_HALF_UP)
 
 
-def _of_decimals(values: Iterable[Decimal | None]) -> Amounts:
-    known = list(values)
-    parts: Sequence[list[int]] = ([], [], [])
-    with localcontext(_EXACT):
-        for value in known:
-            dollars, below = divmod(int((value or Decimal(0)).scaleb(PLACES)), BILLION * BILLION)
-            for part, count in zip(
-                parts, (dollars, below // BILLION, below % BILLION), strict=True
-            ):
-                part.append(count)
-    arrays = tuple(np.array(part, np.int64) for part in parts)
-    return Amounts(arrays, np.array([value is not None for value in known], np.bool_))  # type: ignore[arg-type] # three of three
+def _of_texts(column: pa.Array) -> Amounts:
+    """Return what texts say: Arrow reads those that AWS writes, and the others are few."""
+    others = pc.invert(pc.match_substring_regex(column, _PLAIN))
+    read = pa.array(map(decimal_read, column.filter(others).to_pylist()), _ADDEND)
+    value = pc.replace_with_mask(pc.if_else(others, "0", column).cast(_ADDEND), others, read)
+    known, value = np.asarray(value.is_valid()), value.fill_null(Decimal(0))
+    whole = pc.floor(value)
+    # What is below a dollar fits the lower half of its 128 bits.
+    below = np.frombuffer(pc.subtract(value, whole).buffers()[1], np.int64)[: 2 * len(value) : 2]
+    return Amounts((np.asarray(whole.cast(pa.int64())), below // BILLION, below % BILLION), known)
 
 
 def _of_doubles(column: pa.Array) -> Amounts:

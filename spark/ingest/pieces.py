@@ -155,7 +155,8 @@ def text_rows(stream: IO[bytes], header: Header) -> Iterator[list[str] | str]:
 
 # More lines than these are added up apart, which bounds a worker's memory.
 LINES_AT_ONCE = 1 << 20
-TEXT_LINES_AT_ONCE = 1 << 16
+# Cells of so many lines of text are still near the processor when their columns are made.
+LINES_NEAR, CHUNKS_AT_ONCE = 1 << 10, 1 << 6
 # The text of a line that does not hold the columns of its header; null of one that does.
 CORRUPT = "_corrupt_line"
 
@@ -201,9 +202,7 @@ def batches(piece: Piece, wanted: Collection[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _constant(value: str | None, rows: int) -> pa.Array:
-    if value is None:
-        return pa.nulls(rows)
-    return texts_of(pa.array([value], pa.string())).take(pa.array([0] * rows))
+    return pa.nulls(rows) if value is None else texts_of(pa.repeat(value, rows))
 
 
 def _of_parquet(piece: Piece, wanted: Collection[str]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
@@ -252,18 +251,23 @@ def _of_text(piece: Piece, wanted: Collection[str]) -> Iterator[tuple[int, dict[
         return
     place = {name: number for number, name in enumerate(header.names)}
     there = {name: place[piece.places[name]] for name in wanted if name in piece.places}
-    nothing = [""] * len(header.names)
     with opened_text(piece) as stream:
         rows = text_rows(stream, header)
-        while chunk := list(islice(rows, TEXT_LINES_AT_ONCE)):
-            broken = [row if isinstance(row, str) else None for row in chunk]
-            cells = [nothing if isinstance(row, str) else row for row in chunk]
-            columns = {
-                name: pa.array([row[number] or None for row in cells], pa.string())
-                for name, number in there.items()
-            }
-            columns[CORRUPT] = pa.array(broken, pa.string())
-            yield len(chunk), columns
+        chunks = iter(lambda: list(islice(rows, LINES_NEAR)), [])
+        while made := [_columns(chunk, there) for chunk in islice(chunks, CHUNKS_AT_ONCE)]:
+            (batch,) = pa.Table.from_batches(made).combine_chunks().to_batches()
+            yield batch.num_rows, dict(zip(batch.schema.names, batch.columns, strict=True))
+
+
+def _columns(chunk: Sequence[list[str] | str], there: Mapping[str, int]) -> pa.RecordBatch:
+    """Return some rows' cells by column, none of one that does not hold its header's."""
+    columns = {
+        name: [None if isinstance(row, str) else row[number] or None for row in chunk]
+        for name, number in there.items()
+    }
+    columns[CORRUPT] = [row if isinstance(row, str) else None for row in chunk]
+    made = [pa.array(column, pa.string()) for column in columns.values()]
+    return pa.RecordBatch.from_arrays(made, [*columns])
 
 
 @contextmanager
