@@ -173,7 +173,7 @@ def _known_of_finding(
 ) -> list[ScheduledChange]:
     """Return what is known of a finding's event at its date; its own name counts before a date."""
     known = tuple(known)
-    named = [e for e in known if told.health_event is not None and told.health_event in e.names]
+    named = [each for each in known if told.health_event in each.names]
     return [
         each
         for each in named or known
@@ -422,7 +422,7 @@ class Incident:
         One for which a run only makes ready may have a word or a date of others, by which it goes.
         """
         others_say = (self.release, self.scheduled_said_at, self.disruption)
-        if self.ahead and not (self.is_hooked or self.urgent or any(others_say)):
+        if self.ahead and not (self.is_hooked or any(others_say)):
             return False
         undrained = self.state in {State.OPENED, State.REPLACING}
         return self.state is State.HOLDING or (undrained and self.release is not None)

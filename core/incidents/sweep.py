@@ -569,7 +569,7 @@ def _runs(node: NodeView, seen: Snapshot) -> bool:
 def signs_of(node: NodeView, status: StatusView | None) -> tuple[Sign, ...]:
     """Return everything that is wrong with a node, however short it has been so."""
     found = [Sign(AGENT, f"{what}=False", since) for what, since in sorted(node.sick.items())]
-    if not node.ready and node.unready_since is not None:
+    if node.unready_since is not None:
         found.append(Sign(KUBELET, "not Ready", node.unready_since))
     checks = {} if status is None else status.impaired
     found += [Sign(EC2, f"{check} check", since) for check, since in sorted(checks.items())]

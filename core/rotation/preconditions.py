@@ -317,8 +317,7 @@ def _fenced_objections(node_id: int, kafka: ClusterView) -> Iterator[str]:
     """Yield what speaks against a broker that is out already: it may be the last to have data."""
     for partition in kafka.held_by(node_id):
         others = sorted(set(partition.isr) - {node_id})
-        few = len(others) < partition.min_isr < len(partition.replicas)
-        if few:
+        if len(others) < partition.min_isr < len(partition.replicas):
             yield (
                 f"Broker {node_id} is fenced. Partition {partition.name} has only "
                 f"{id_list(others)} of the {partition.min_isr} in-sync replicas it needs. Bring "

@@ -100,12 +100,9 @@ def refills(turn: NodeTurn) -> bool:
     return before is not None and after is not None and before >= LEAST_BYTES and after < before / 2
 
 
-def throttle_of(run: Run, seen: RunObservation) -> Throttle | None:
+def throttle_of(run: Run, kafka: ClusterView, now: float) -> Throttle | None:
     """Return what is to be throttled now; None: nothing."""
-    kafka = seen.kafka
-    if kafka is None or kafka.stale:
-        return None
-    brokers = tuple(t.node_id for t in _refilling(run, kafka, seen.now))
+    brokers = tuple(t.node_id for t in _refilling(run, kafka, now))
     if not brokers or (kafka.reassigning and not run.throttled):
         # Who moves partitions throttles them in the same settings, and takes the throttle off.
         return None
@@ -136,10 +133,10 @@ def _rate(run: Run) -> float:
 
 def add_throttle(step: RunStep, seen: RunObservation) -> RunStep:
     """Add to a step what changes about the throttle, if the reading tells."""
-    run = step.run
-    if seen.kafka is None or seen.kafka.stale:
+    run, kafka = step.run, seen.kafka
+    if kafka is None or kafka.stale:
         return step
-    wanted = throttle_of(run, seen) if run.state is RunState.RUNNING else None
+    wanted = throttle_of(run, kafka, seen.now) if run.state is RunState.RUNNING else None
     brokers = () if wanted is None else wanted.brokers
     if brokers == run.throttled:
         return step

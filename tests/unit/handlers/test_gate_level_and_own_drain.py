@@ -8,6 +8,7 @@ import pytest
 
 from core.events import Kind
 from core.incidents.actions import WATCHED, Reach
+from core.incidents.joining import ask_release
 from core.incidents.observation import BudgetView, PodOnNode
 from core.incidents.record import Release, State
 from core.incidents.terminating import LATE_EVICTION_SECONDS, OTHERS_SECONDS
@@ -404,6 +405,20 @@ def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
     assert made.cluster.evicted == ["operator"]
     assert made.incident().state is State.RELEASED
     assert made.ledger.leases() == ()
+
+
+def test_a_node_without_kafka_waits_for_a_pod_that_may_not_leave_or_for_a_person() -> None:
+    made = evicting(OPERATOR)
+    made.cluster.refusals["operator"] = "Cannot evict pod: it would violate its budget."
+    made.cluster.change_pod(10, node_name=node_named("i-0b"))
+    made.cluster.attached.pop(NODE)
+    announce(made)
+    made.tick(12)
+    assert (made.incident().state, made.cluster.completed) == (State.DRAINING, [])
+    made.ledger.put(ask_release(made.incident(), "ada", made.now))
+    made.sweep(60)
+    made.tick(2)
+    assert {hook for _, hook, _ in made.cluster.completed} == {"drain", "gate"}
 
 
 def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() -> None:

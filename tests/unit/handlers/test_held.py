@@ -28,9 +28,10 @@ def asked(station: Station, change: object) -> None:
 
 def test_a_drain_without_answer_is_sent_again_and_then_told(station: Station) -> None:
     replace_machine(station)
-    for _ in range(MOST_FORWARDS + 2):
+    for number in range(MOST_FORWARDS + 2):
         station.now += POLICY.forward_again_seconds
         station.tick()
+        assert bool(station.incident().pages) is (number > 1)
     assert station.forwarded == [station.forwarded[0]] * MOST_FORWARDS
     assert station.incident().pages == ("drain_stuck",)
     assert station.incident().state is State.DRAINING

@@ -208,11 +208,11 @@ def test_a_broker_whose_node_ends_under_it_calls_a_person_at_once(door: Door) ->
     door.station.cluster.change_pod(10, ignores_disruption=True)
     bring_node(door, NEW)
     lag(door)
-    end(door, delete_claim())
     station = door.station
-    station.sweep()
-    station.tick(4)
-    assert "forced" in station.incident().pages
+    for claim, pages in (claim_of(conditions=DRIFTED), ()), (delete_claim(), ("forced",)):
+        end(door, claim)
+        station.sweep()
+        assert station.tick(4).incident().pages == pages
     (page,) = [each for each in station.ticks.pages if each["page"] == "forced"]
     assert page["reason"].startswith(
         "Karpenter ends the node under orders-broker-a-10 and does not evict it: it tolerates "
@@ -486,6 +486,12 @@ def test_a_node_somebody_keeps_is_left_out_and_a_lapsed_mark_is_none(held: Door)
     cluster.change_node(OLD, do_not_disrupt=True)
     plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
     assert "is marked karpenter.sh/do-not-disrupt" in plan["nodes"][0]["objections"][0]
+
+
+def test_a_persons_drain_has_karpenter_end_nothing(held: Door) -> None:
+    assert not held.ask().allowed
+    assert held.station.tick_until_quiet().incident().state is State.REPLACING
+    assert held.station.cluster.ended_claims == []
 
 
 def test_without_a_gate_no_claim_is_ended_and_the_plan_says_why() -> None:

@@ -57,6 +57,15 @@ def test_a_dead_machine_is_freed_and_its_broker_followed_home(station: Station, 
     assert incident.pages == ()
 
 
+def test_a_dead_machine_is_freed_of_what_its_pod_has_left_attached(station: Station) -> None:
+    end_instance(station.cluster, OLD)
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="stopped"))
+    assert station.tick().incident().state is State.GATING
+    station.cluster.change_pod(10, node_name=None, ready=False)
+    station.tick()
+    assert tainted(station)
+
+
 @pytest.mark.parametrize("state", ["running", "pending", "stopping", "shutting-down"])
 def test_what_may_still_run_is_never_put_out_of_service(station: Station, state: str) -> None:
     station.cluster.set_state(OLD, state)

@@ -12,9 +12,9 @@ from core.ground.fields import Unknown
 from core.incidents.actions import CompleteHook, ForwardDrain, HookResult, Page, TakeLease
 from core.incidents.consenting import not_ended
 from core.incidents.decide import next_action
-from core.incidents.learn import doubt, learn
+from core.incidents.learn import learn
 from core.incidents.observation import GroupView, InstanceView, Observation, PodView, StandingDrain
-from core.incidents.record import Forwarding, Incident, Replacement, State
+from core.incidents.record import Drainer, Forwarding, Incident, Replacement, State
 from core.incidents.replacement import still_missing
 from core.views import PartitionView
 from tests.every_case import every_case
@@ -110,9 +110,26 @@ def test_a_pod_that_left_a_node_which_stands_was_drained_by_whoever_ended_the_ma
     assert next_action(incident, died, POLICY).state is State.GATING
 
 
+EVICTED = replace(housed(State.HOLDING), kind=Kind.EVICTION, hooks={})
+
+
+def test_an_eviction_that_a_dead_gate_let_through_is_followed() -> None:
+    decision = next_action(EVICTED, shown(own_drain_at=0.5), POLICY)
+    assert (decision.state, decision.forwarded_at) == (State.DRAINING, 0.5)
+
+
+def test_whoever_has_asked_lately_waits_for_a_turn_and_who_is_silent_for_none() -> None:
+    asked = replace(EVICTED, drainer=Drainer(name="kubectl", asked_at=1.0))
+    turns = (next_action(asked, shown(at, lease_holder="i-b"), POLICY) for at in (2.0, 99.0))
+    assert [each.turn_due_at is not None for each in turns] == [True, False]
+
+
 def test_a_volume_on_a_node_keeps_it_whatever_ec2_calls_its_machine() -> None:
-    idle = replace(housed(State.OPENED), node_id=None, node_name="other")
-    assert doubt(idle, shown(pods=(), attachments={"other": ("vol-1",)})) is not None
+    idle = replace(housed(State.DRAINING), node_id=None, node_name="other")
+    held = {"pods": (), "attachments": {"other": ("vol-1",)}}
+    decision = next_action(idle, shown(**held), POLICY)
+    assert (decision.state, "the gate stays closed" in decision.reason) == (State.DRAINING, True)
+    assert next_action(idle, shown(LONG, **held), POLICY).state is State.RETAINED
 
 
 @pytest.mark.parametrize("state", [State.DRAINING, State.GATING])

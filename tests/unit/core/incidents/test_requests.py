@@ -23,6 +23,7 @@ from core.incidents.joining import (
 )
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, PodView
+from core.incidents.planned import is_rebooting
 from core.incidents.record import (
     MOST_NOTES,
     Forwarding,
@@ -360,6 +361,7 @@ A retirement 9, B reboot 2, C unknown 1, A closed => reboot 2
 A retirement 9, EC2 retirement 9 => retirement 9
 A retirement 9, EC2 retirement 9, A closed => called off
 A retirement 9, EC2 reboot 3, EC2 closed => retirement 9
+A reboot 9, EC2 reboot 3, EC2 closed => reboot 9
 """
 
 
@@ -412,8 +414,9 @@ def test_a_replacement_that_has_begun_is_called_off_where_only_a_reboot_is_left(
 
 
 def test_a_reboot_ends_no_machine() -> None:
-    assert heard([Word(A, REBOOT, 1, 3 * DAY)]).taken_at is None
-    assert heard([Word(A, RETIREMENT, 1, 3 * DAY)]).taken_at == 3 * DAY
+    reboots, retires = (heard([Word(A, code, 1, 3 * DAY)]) for code in (REBOOT, RETIREMENT))
+    assert (reboots.taken_at, retires.taken_at) == (None, 3 * DAY)
+    assert [is_rebooting(each, 3 * DAY) for each in (reboots, retires)] == [True, False]
 
 
 @pytest.mark.parametrize("kind", [Kind.INSTANCE_ISSUE, Kind.VOLUME_PROBLEM, Kind.REBALANCE])

@@ -106,6 +106,11 @@ def test_two_who_agree_are_believed_and_one_alone_must_last(
     assert leaving(ward({"i-a1": ill}, checks(**failing))) == (["i-a1"] if leaves else [])
 
 
+def test_another_machines_termination_keeps_no_sick_one_where_it_is() -> None:
+    other = (incident("i-b1", Kind.ASG_TERMINATE),)
+    assert leaving(ward({"i-a1": storage(1800)}, incidents=other)) == ["i-a1"]
+
+
 def test_what_was_sick_at_birth_is_a_persons() -> None:
     latched = {"created_at": NOW - 86_400, "sick": {"NetworkingReady": NOW - 86_400 + 30}}
     (said,) = concerns(ward({"i-a1": latched}))
