@@ -65,12 +65,7 @@ def look(browser: str, page: Path) -> SeenPage:
 
 
 def photograph(
-    browser: str,
-    page: Path,
-    target: Path,
-    *,
-    size: tuple[int, int] = DESKTOP,
-    dark: bool = False,
+    browser: str, page: Path, target: Path, *, size: tuple[int, int] = DESKTOP, dark: bool = False
 ) -> Path:
     """Write a screenshot of a page as PNG."""
     width, height = size

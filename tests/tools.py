@@ -26,15 +26,9 @@ from tests.integration.lint import iam_judge, linters
 LONG = "--long"
 Made = Mapping[str, Callable[[], object]]
 # Python's own packages, which nothing that Go or Maven does can be in the way of.
-PACKAGES: Made = {
-    "Checkov and parliament": linters.python,
-    "the judge of IAM": iam_judge.install,
-}
+PACKAGES: Made = {"Checkov and parliament": linters.python, "the judge of IAM": iam_judge.install}
 # By Maven, which shares its folder of what it has fetched with no second Maven.
-BY_MAVEN: Made = {
-    "Connect 3.8": connect_workers.jars_of_3_8,
-    "Iceberg": iceberg.jar,
-}
+BY_MAVEN: Made = {"Connect 3.8": connect_workers.jars_of_3_8, "Iceberg": iceberg.jar}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -37,7 +37,7 @@ from core.incidents.consenting import kept_back, look_again, out_of_time, overta
 from core.incidents.evicted import given_up
 from core.incidents.joining import scheduled_changes
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import EXPEDITED, Incident, State
+from core.incidents.record import EXPEDITED, UNDRAINED, Incident, State
 from core.incidents.replacement import (
     decide_awaiting_node,
     is_own_group,
@@ -122,11 +122,15 @@ def _step(incident: Incident, node_id: int, seen: Observation, policy: Policy) -
     return stay(incident, policy, reason, *back, delay=_until(begins, seen.now))
 
 
-def is_rebooting(incident: Incident, now: float) -> bool:
-    """Say whether AWS may be rebooting the machine, which looks like sickness meanwhile."""
-    return any(
-        due - LEADERS_LEAD_SECONDS <= now < due + MAINTENANCE_SECONDS for due, _ in _dates(incident)
-    )
+def serves_on(incident: Incident, now: float, seconds: float = 0.0) -> bool:
+    """Say whether a machine waits for AWS's date, and serves as any other for so long at least.
+
+    One that reboots does not: it looks sick meanwhile.
+    """
+    dated = incident.kind is Kind.SCHEDULED_CHANGE and incident.state in UNDRAINED
+    begins = LEADERS_LEAD_SECONDS + seconds
+    soon = any(due - begins <= now < due + MAINTENANCE_SECONDS for due, _ in _dates(incident))
+    return dated and not (soon or incident.is_hooked or incident.release)
 
 
 def _until(moment: float, now: float) -> float:

@@ -26,7 +26,7 @@ from core.ground.naming import GATE_HOOK
 from core.incidents.joining import scheduled_changes
 from core.incidents.learn import KARPENTER, disruption_of
 from core.incidents.observation import GroupView, NodeClaim, NodeView, PodView, StatusView
-from core.incidents.planned import is_rebooting
+from core.incidents.planned import serves_on
 from core.incidents.record import (
     UNDRAINED,
     Incident,
@@ -530,7 +530,7 @@ def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
     Of the departures one is to be begun; the next has its turn when that one is over.
     """
     nodes = [n for n in seen.nodes or () if n.zone and _runs(n, seen)]
-    leaving = [incident for incident in seen.incidents if not _waits(incident, seen.now)]
+    leaving = [incident for incident in seen.incidents if not serves_on(incident, seen.now)]
     treated = [i for i in leaving if any(k.startswith(_SICK) for k in i.announcements)]
     if treated:
         yield from _recoveries(nodes, treated, seen)
@@ -554,12 +554,6 @@ def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
             yield Announce(replace(told, event_type=patient.what), f"{patient.sentence}.")
         else:
             yield Concern(f"sick:{id_}:{patient.key}", doubt, page="sick")
-
-
-def _waits(incident: Incident, now: float) -> bool:
-    """Say whether a machine serves on until AWS's date, days from now, sick or not."""
-    dated = incident.kind is Kind.SCHEDULED_CHANGE and incident.state in UNDRAINED
-    return dated and not is_rebooting(incident, now)
 
 
 def _runs(node: NodeView, seen: Snapshot) -> bool:

@@ -23,6 +23,8 @@ from core.ground.window import clock
 from core.ground.words import id_list, span
 from core.health.kafka import snapshot_from_dict, vetoes
 from core.incidents.observation import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim, PodView, Policy
+from core.incidents.planned import serves_on
+from core.incidents.record import State
 from core.incidents.replacement import causes
 from core.rotation.estimate import RunObservation
 from core.rotation.run_record import NodeTurn, Options, Run
@@ -174,7 +176,7 @@ def objections_but_consent(
     """Yield the same but Kafka's consent, which a party gives as a whole."""
     yield from machine_objections(turn, seen, beside, policy)
     yield from _node_objections(turn, seen, policy)
-    yield from _other_objections(turn, seen, beside)
+    yield from _other_objections(turn, seen, options, beside)
     yield from _operator_objections(turn, seen, beside)
     if seen.kafka is None:
         yield seen.kafka_silence
@@ -243,10 +245,11 @@ def _node_objections(turn: NodeTurn, seen: RunObservation, policy: Policy) -> It
 
 
 def _other_objections(
-    turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]
+    turn: NodeTurn, seen: RunObservation, options: Options, away: AbstractSet[int]
 ) -> Iterator[str]:
     for incident in seen.others:
-        if incident.node_id is not None:
+        waits = serves_on(incident, seen.now, options.deadline_seconds)
+        if incident.node_id is not None and not (waits and incident.state is State.OPENED):
             yield (
                 f"Incident {incident.id} takes Kafka node {incident.node_id} out first "
                 f"({incident.state.value}: {incident.reason.rstrip('.')})."

@@ -26,7 +26,7 @@ from handlers.rotation.turns import ClientsBudget
 from handlers.store.ledger import rotation_message
 from tests.every_case import every_case
 from tests.unit.handlers.adapters.test_volume_sources import NOW, Said, vector
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.announced import DAY, REBOOT, ec2_event, health_event, hook_event
 from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import NEW, OLD, group_of, six_brokers
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
@@ -88,6 +88,20 @@ def current(station: Station) -> Run:
     run = station.runs.current()
     assert run is not None
     return run
+
+
+def test_a_run_waits_for_no_reboot_that_is_days_ahead(station: Station) -> None:
+    station.announce(health_event(REBOOT, due=station.now + 20 * DAY, said_at=station.now))
+    station.tick()
+    start(station)
+    assert carry(station).state is RunState.DONE
+
+
+def test_a_run_begins_with_nobody_while_aws_reboots_a_machine_soon(station: Station) -> None:
+    station.announce(health_event(REBOOT, due=station.now + 3600, said_at=station.now))
+    station.tick()
+    start(station)
+    assert "takes Kafka node 10 out first" in turn(station).reason
 
 
 def ask(station: Station, command: str, **said: object) -> dict[str, object]:

@@ -7,11 +7,7 @@ from local.aws.lifecycle import ABANDON, CONTINUE, GroupHook, HookTransition, he
 
 
 def hook(name: str = "gate", seconds: int = 60, default: str = ABANDON) -> GroupHook:
-    return GroupHook(
-        name=name,
-        heartbeat_timeout_seconds=seconds,
-        default_result=default,
-    )
+    return GroupHook(name=name, heartbeat_timeout_seconds=seconds, default_result=default)
 
 
 def begin(*hooks: GroupHook, now: float = 0.0) -> HookTransition:
@@ -74,8 +70,7 @@ def test_heartbeats_end_at_the_longest_hold() -> None:
 
 
 @given(
-    seconds=st.integers(30, 7200),
-    steps=st.lists(st.floats(0, 4000, allow_nan=False), max_size=60),
+    seconds=st.integers(30, 7200), steps=st.lists(st.floats(0, 4000, allow_nan=False), max_size=60)
 )
 def test_no_row_of_heartbeats_holds_longer_than_the_hook_allows(
     seconds: int, steps: list[float]

@@ -85,10 +85,7 @@ def test_a_size_that_is_none_is_one_sentence() -> None:
             {"type": "gp3", "iops": "4000", "throughput": "500", "encrypted": "true"},
             {"VolumeType": "gp3", "Encrypted": True, "Iops": 4000, "Throughput": 500},
         ),
-        (
-            {},
-            {"VolumeType": "gp3", "Encrypted": False, "Iops": 3000, "Throughput": 125},
-        ),
+        ({}, {"VolumeType": "gp3", "Encrypted": False, "Iops": 3000, "Throughput": 125}),
         (
             {"type": "io2", "iopsPerGB": "50", "kmsKeyId": "arn:k"},
             {"VolumeType": "io2", "Encrypted": False, "Iops": 500, "KmsKeyId": "arn:k"},

@@ -60,12 +60,7 @@ def probes(of: KafkaCluster) -> list[Any]:
 
 
 def test_probes_ask_the_agent_by_the_rules_of_the_cluster() -> None:
-    asked = replace(
-        cluster(),
-        metrics=("kafka_.*",),
-        health_rules="strict",
-        health_agent_port=8080,
-    )
+    asked = replace(cluster(), metrics=("kafka_.*",), health_rules="strict", health_agent_port=8080)
     readiness, liveness = probes(asked)
     assert readiness["httpGet"]["path"].startswith("/v1/ready/")
     assert liveness["httpGet"]["path"].startswith("/v1/alive/")
@@ -77,12 +72,7 @@ def test_probes_ask_the_agent_by_the_rules_of_the_cluster() -> None:
 
 @pytest.mark.parametrize("without", [{"health_rules": None}, {"metrics": ()}])
 def test_without_rules_or_metrics_probes_ask_for_the_port(without: dict[str, Any]) -> None:
-    asked = replace(
-        cluster(),
-        metrics=("kafka_.*",),
-        health_rules="strict",
-        health_agent_port=8080,
-    )
+    asked = replace(cluster(), metrics=("kafka_.*",), health_rules="strict", health_agent_port=8080)
     assert all("tcpSocket" in probe for probe in probes(replace(asked, **without)))
 
 

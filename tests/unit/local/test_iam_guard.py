@@ -227,9 +227,7 @@ def test_an_operator_nobody_knows_is_an_error_and_no_condition_that_holds() -> N
         decide(request, Policies(identity=[iam_examples.document(statement)]))
 
 
-def test_every_call_of_ours_is_read_from_its_request_as_the_table_has_it(
-    account: Account,
-) -> None:
+def test_every_call_of_ours_is_read_from_its_request_as_the_table_has_it(account: Account) -> None:
     """From boto3's own requests, in every protocol, to the action and the resource."""
     tick, facts = account.session("tick", allow("*")), accounts.AccountFacts()
     account.judge_only()

@@ -87,12 +87,7 @@ def test_an_informer_resumes_a_watch_that_ended_where_it_was() -> None:
 def test_an_informer_whose_place_in_history_is_gone_hears_the_difference_once() -> None:
     heard: list[tuple[str, str]] = []
     first = [_item("kept", 1), _item("changed", 2), _item("gone", 3), _item("replaced", 4, "u1")]
-    second = [
-        _item("kept", 1),
-        _item("changed", 8),
-        _item("replaced", 9, "u2"),
-        _item("new", 9),
-    ]
+    second = [_item("kept", 1), _item("changed", 8), _item("replaced", 9, "u2"), _item("new", 9)]
     gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
     api = FakeApi([first, second], [[gone]])
     informer = _run(api, lambda event, item: heard.append((event, item["metadata"]["name"])))

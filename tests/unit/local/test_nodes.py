@@ -13,12 +13,7 @@ from local.kubernetes.cloud import (
 )
 from local.kubernetes.containers import back_off_seconds, exit_code
 from local.kubernetes.kubelet import BOOT_SECONDS, boot_seconds
-from local.kubernetes.node import (
-    csi_node_object,
-    node_object,
-    reserved_cpu_millicores,
-    resources,
-)
+from local.kubernetes.node import csi_node_object, node_object, reserved_cpu_millicores, resources
 
 INSTANCE = RunningInstance(
     instance_id="i-0abc",

@@ -264,9 +264,7 @@ def test_a_child_carries_its_twins_directory_whatever_its_environment(
     assert child.tail().split()[0] == str(tmp_path)
 
 
-def test_a_child_that_ends_too_early_is_reported_with_its_last_lines(
-    processes: Processes,
-) -> None:
+def test_a_child_that_ends_too_early_is_reported_with_its_last_lines(processes: Processes) -> None:
     child = processes.start("broken", [sys.executable, "-c", "print('no such disk'); exit(3)"])
     with pytest.raises(StillwaterError, match=r"(?s)exit code 3 before it answers.*no such disk"):
         processes.wait_until(child, lambda: False, within_seconds=20, what="it answers")

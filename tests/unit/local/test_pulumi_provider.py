@@ -13,14 +13,7 @@ from pulumi.runtime.proto import provider_pb2
 from core.ground.errors import StillwaterError
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, adapts
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.provider import (
-    Existing,
-    Resource,
-    Servicer,
-    State,
-    changes,
-    one_sentence,
-)
+from local.pulumi.provider import Existing, Resource, Servicer, State, changes, one_sentence
 from local.refusals import calls
 from local.store import ResourceStore
 from local.values import (
@@ -239,11 +232,7 @@ def test_an_update_keeps_computed_outputs_and_drops_inputs_that_are_gone(
     made = provider.create(resource(), inputs)
     outputs = provider.update(existing(made, inputs), {"name": "n", "shape": "round"})
     assert "colour" not in outputs
-    assert (outputs["shape"], outputs["size"], outputs["arn"]) == (
-        "round",
-        2,
-        made.outputs["arn"],
-    )
+    assert (outputs["shape"], outputs["size"], outputs["arn"]) == ("round", 2, made.outputs["arn"])
 
 
 def test_a_preview_of_an_update_touches_nothing(provider: AwsProvider, thing: Thing) -> None:

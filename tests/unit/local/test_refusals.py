@@ -99,7 +99,7 @@ DIFFERENT: Mapping[str, Mapping[str, Any]] = {
         "autoscalingGroupName": "g",
         "lifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
         "notificationMetadata": "x" * 4000,
-    },
+    }
 }
 
 
@@ -208,9 +208,7 @@ def test_a_resource_is_judged_while_others_are_made(
         sys.setswitchinterval(before)
 
 
-def test_an_update_is_judged_beside_the_others_and_not_beside_itself(
-    provider: AwsProvider,
-) -> None:
+def test_an_update_is_judged_beside_the_others_and_not_beside_itself(provider: AwsProvider) -> None:
     provider.store.put(ENTRY, "a-1", ASSOCIATION)
     provider.gate.judge(resource(ENTRY, "one"), ASSOCIATION, "a-1")
 

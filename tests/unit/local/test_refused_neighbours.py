@@ -11,10 +11,7 @@ from tests.unit.local import aws_inputs as aws
 
 EKS, LAMBDA = "InvalidParameterException", "InvalidParameterValueException"
 BALANCERS, MAPPING = "lb/loadBalancer:LoadBalancer", "lambda/eventSourceMapping:EventSourceMapping"
-PODS, RECORD = (
-    "eks/podIdentityAssociation:PodIdentityAssociation",
-    "route53/record:Record",
-)
+PODS, RECORD = ("eks/podIdentityAssociation:PodIdentityAssociation", "route53/record:Record")
 VPC: aws.Made = ("ec2/vpc:Vpc", "vpc-1", {"cidrBlock": "10.0.0.0/16"})
 OTHER_VPC: aws.Made = ("ec2/vpc:Vpc", "vpc-2", {"cidrBlock": "10.1.0.0/16"})
 WAY_OUT: aws.Made = ("ec2/internetGateway:InternetGateway", "igw-1", {"vpcId": "vpc-1"})

@@ -19,10 +19,7 @@ from tests.unit.local.aws_inputs import (
 )
 
 ATTACHMENT, KEYS = "iam/rolePolicyAttachment:RolePolicyAttachment", "kms/key:Key"
-PERMISSION, TOPIC = (
-    "lambda/permission:Permission",
-    "arn:aws:sns:us-east-1:123456789012:alerts",
-)
+PERMISSION, TOPIC = ("lambda/permission:Permission", "arn:aws:sns:us-east-1:123456789012:alerts")
 BUCKET, OBJECTS = "arn:aws:s3:::bbb", "arn:aws:s3:::bbb/*"
 SERVICE = {"Service": "lambda.amazonaws.com"}
 Elements = Mapping[str, Sequence[Any]]

@@ -94,10 +94,7 @@ def test_a_combined_node_has_both_sides() -> None:
     assert config["listeners"].startswith("CONTROLPLANE-9090://${POD_ADDRESS}:9090,REPLICATION")
 
 
-@pytest.mark.parametrize(
-    ("template", "port"),
-    [("10000 + {nodeId}", 10010), ("9094", 9094)],
-)
+@pytest.mark.parametrize(("template", "port"), [("10000 + {nodeId}", 10010), ("9094", 9094)])
 def test_port_templates_are_sums(template: str, port: int) -> None:
     assert evaluate(template, 10) == port
 

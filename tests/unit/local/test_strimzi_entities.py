@@ -236,8 +236,7 @@ def test_a_topic_that_exists_grows_and_takes_the_settings_that_are_said() -> Non
 
 
 @pytest.mark.parametrize(
-    ("spec", "says"),
-    [({"partitions": 1}, "never removes one"), ({"replicas": 1}, "reassignment")],
+    ("spec", "says"), [({"partitions": 1}, "never removes one"), ({"replicas": 1}, "reassignment")]
 )
 def test_what_no_topic_can_become_is_refused_in_a_sentence(spec: dict[str, int], says: str) -> None:
     cluster = RememberingCluster(orders=(2, 3))

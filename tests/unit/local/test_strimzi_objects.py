@@ -8,12 +8,7 @@ from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import KafkaCluster
 from local.kubernetes.strimzi_resources import RESOURCE_REVISION, REVISION
 from local.kubernetes.strimzi_roller import reasons_to_restart
-from tests.unit.local.described_kafka import (
-    KAFKA,
-    POOLS,
-    cluster,
-    rendered_pod,
-)
+from tests.unit.local.described_kafka import KAFKA, POOLS, cluster, rendered_pod
 
 SERVICES = {s["metadata"]["name"]: s["spec"] for s in strimzi_resources.services(cluster())}
 

@@ -6,12 +6,7 @@ import pytest
 
 from core.views import ClusterView, PartitionView, VoterView
 from local.kubernetes.strimzi_model import KafkaPodNode
-from local.kubernetes.strimzi_roller import (
-    configuration_changes,
-    hindrance,
-    is_stuck,
-    roll_order,
-)
+from local.kubernetes.strimzi_roller import configuration_changes, hindrance, is_stuck, roll_order
 from tests.unit.local.described_kafka import cluster
 
 NODES = {node.node_id: node for node in cluster().nodes}
