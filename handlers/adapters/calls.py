@@ -130,6 +130,10 @@ def perhaps_done(error: ClientError) -> bool:
     return bool(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500)
 
 
+# EC2 takes no more values of a filter.
+MOST_FILTERED = 200
+
+
 def portions(things: Iterable[T], most: int) -> Iterator[list[T]]:
     """Yield things in their order, at most so many at a time."""
     every = list(things)

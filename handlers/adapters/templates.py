@@ -17,7 +17,7 @@ from core.ground.naming import INCIDENT_TAG
 from core.incidents.observation import Ownership, RootTask
 from core.rotation.plan import ROOT_DEVICE, Build, Launched
 from handlers.adapters.aws import described_groups
-from handlers.adapters.calls import CLIENT, known_shape
+from handlers.adapters.calls import CLIENT, MOST_FILTERED, known_shape, portions
 
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
@@ -141,28 +141,24 @@ class AwsTemplates:
         return known[key]
 
     def _running(self, instance_ids: Iterable[str]) -> dict[str, InstanceTypeDef]:
-        ids = sorted(instance_ids)
-        if not ids:
-            return {}
-        pages = self._ec2.get_paginator("describe_instances").paginate(
-            Filters=[{"Name": "instance-id", "Values": ids}]
-        )
+        pages = self._ec2.get_paginator("describe_instances")
         return {
             instance["InstanceId"]: instance
-            for page in pages
+            for some in portions(instance_ids, MOST_FILTERED)
+            for page in pages.paginate(Filters=[{"Name": "instance-id", "Values": some}])
             for reservation in page["Reservations"]
             for instance in reservation.get("Instances", [])
         }
 
     def _traits(self, image_ids: Iterable[str | None]) -> dict[str, dict[str, str]]:
         """Return what is known of images; one that is gone, or not ours to see, is not in it."""
-        ids = sorted({id_ for id_ in image_ids if id_})
-        if not ids:
-            return {}
-        pages = self._ec2.get_paginator("describe_images").paginate(
-            Filters=[{"Name": "image-id", "Values": ids}]
-        )
-        return {image["ImageId"]: _traits_of(image) for page in pages for image in page["Images"]}
+        pages = self._ec2.get_paginator("describe_images")
+        return {
+            image["ImageId"]: _traits_of(image)
+            for some in portions(sorted({id_ for id_ in image_ids if id_}), MOST_FILTERED)
+            for page in pages.paginate(Filters=[{"Name": "image-id", "Values": some}])
+            for image in page["Images"]
+        }
 
 
 def _beyond_image(data: Mapping[str, Any]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from core.volumes import series
 from core.volumes.series import AVAILABLE, CAPACITY, CLAIM_LABEL, VOLUME_LABEL
 from core.volumes.sizing import Gp3, Performance
 from core.volumes.views import Load, Modification, ModificationState
-from handlers.adapters.calls import PATIENT_CLIENT, known_shape, portions
+from handlers.adapters.calls import MOST_FILTERED, PATIENT_CLIENT, known_shape, portions
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_reading import (
     WireAdmin,
@@ -35,7 +35,6 @@ from handlers.adapters.kafka_reading import (
 )
 from handlers.adapters.prometheus import Prometheus
 
-MOST_PER_CALL = 200
 # Of volumes that were never modified EC2 says that there is no such thing.
 _NEVER_MODIFIED = {"InvalidVolumeModification.NotFound", "InvalidVolume.NotFound"}
 
@@ -58,7 +57,7 @@ class Ec2Ebs:
     def volumes(self, ids: Sequence[str]) -> Mapping[str, EbsView]:
         """Return the volumes that EC2 knows; another type's than gp3 are left out."""
         found = {}
-        for some in portions(ids, MOST_PER_CALL):
+        for some in portions(ids, MOST_FILTERED):
             # A filter, since one volume that is gone would fail a call that names it.
             filters = [{"Name": "volume-id", "Values": some}]
             for item in self._ec2.describe_volumes(Filters=filters)["Volumes"]:
@@ -74,7 +73,7 @@ class Ec2Ebs:
     def modifications(self, ids: Sequence[str]) -> Mapping[str, Modification]:
         """Return the latest modification of those that have one."""
         found: dict[str, Modification] = {}
-        for some in portions(ids, MOST_PER_CALL):
+        for some in portions(ids, MOST_FILTERED):
             filters = [{"Name": "volume-id", "Values": some}]
             try:
                 answer = self._ec2.describe_volumes_modifications(Filters=filters)
@@ -93,7 +92,7 @@ class Ec2Ebs:
     def instance_types(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Return the type of every instance."""
         found = {}
-        for some in portions(ids, MOST_PER_CALL):
+        for some in portions(ids, MOST_FILTERED):
             filters = [{"Name": "instance-id", "Values": some}]
             for reservation in self._ec2.describe_instances(Filters=filters)["Reservations"]:
                 for item in reservation["Instances"]:

@@ -3,6 +3,7 @@ EC2 compares of an instance and an image."""
 
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -61,6 +62,18 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
         monkeypatch.setenv(f"AWS_{name}", "testing")
     with mock_aws():
         yield Account()
+
+
+def test_ec2_is_asked_about_no_more_instances_than_a_filter_takes() -> None:
+    templates, asked = AwsTemplates.__new__(AwsTemplates), list[int]()
+
+    def paginate(Filters: Any) -> list[dict[str, Any]]:  # noqa: N803 - boto3's
+        asked.append(len(Filters[0]["Values"]))
+        return []
+
+    templates._ec2 = Mock(**{"get_paginator.return_value.paginate": paginate})
+    templates._running(f"i-{number}" for number in range(205))
+    assert asked == [200, 5]
 
 
 def test_another_image_alone_leaves_the_rest_of_the_template_as_it_was(account: Account) -> None:
