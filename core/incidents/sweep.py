@@ -254,7 +254,7 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
     yield from _disruptions(seen)
     yield from sickness_findings(seen)
     yield from left_out(seen.pods, seen.incidents, seen.now)
-    leaving = {i.instance_id for i in seen.incidents}
+    leaving = {i.instance_id for i in seen.incidents if not serves_on(i, seen.now)}
     claims = None if seen.claims is None else (*seen.claims, *seen.standing)
     yield from set_aside(seen.groups, seen.nodes or (), seen.states, leaving, claims)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.ground.fields import drop_keys, unread_keys
+from core.incidents.planned import serves_on
 from core.incidents.record import UNDRAINED, Incident, State
 from core.rotation.preconditions import departure_order
 from core.rotation.run_record import NodeTurn, Run, RunState
@@ -53,6 +54,7 @@ class Departures:
     incidents: tuple[Incident, ...] = ()
     run: Run | None = None
     absences: Absences = Absences()
+    now: float = 0.0  # epoch seconds
 
     @property
     def next_turn(self) -> NodeTurn | None:
@@ -95,8 +97,13 @@ def rotation_of(set_: VolumeSet, seen: Departures) -> BrokerAbsence | None:
     """Return the rotation that a broker of a set is about to go through, or has behind it."""
     pods = frozenset(volume.pod for volume in set_.volumes)
     left = seen.waiting(pods)
+    leaving = [
+        each
+        for each in seen.incidents
+        if not (each.state is State.OPENED and serves_on(each, seen.now))
+    ]
     for volume in set_.volumes:
-        mine = [each for each in seen.incidents if each.pod_name == volume.pod]
+        mine = [each for each in leaving if each.pod_name == volume.pod]
         if any(each.state in UNDRAINED for each in mine):
             return _ahead(set_, volume, seen, max(1, left + _begun_count(volume, seen)))
         if mine:

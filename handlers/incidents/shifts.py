@@ -27,6 +27,7 @@ from core.ground.errors import Conflict, StillwaterError
 from core.ground.fields import drop_keys, unread_keys
 from core.incidents.consenting import wrongly_open
 from core.incidents.observation import GroupView, NodeView, Ownership, PodView, zones_of
+from core.incidents.planned import serves_on
 from core.slack import worth_telling
 from core.zones.evidence import ZoneSight, evidence_of
 from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
@@ -263,20 +264,21 @@ class Shifts:
             names=self.cloud.zone_names(),
             zones=frozenset(zone for group in groups for zone in group.zones)
             | frozenset(node.zone for node in kafka if node.zone is not None),
-            evidence=self._evidence(kafka) if self._is_asked(now) else {},
+            evidence=self._evidence(kafka, now) if self._is_asked(now) else {},
         )
 
     def _is_asked(self, now: float) -> bool:
         """Say whether anything waits to be borne out: EC2 is asked for checks only then."""
         return any(i.open and not i.holds(now) for i in self.freezes.incidents())
 
-    def _evidence(self, kafka: tuple[NodeView, ...]) -> dict[str, str]:
+    def _evidence(self, kafka: tuple[NodeView, ...], now: float) -> dict[str, str]:
         statuses = self.inventory.statuses([n.instance_id for n in kafka if n.instance_id])
         # Whom we take out is not Ready by our own doing; who was lost, or is still sick, is not.
         leaving = {
             i.instance_id
             for i in self.ledger.open_incidents()
             if i.lost_at is None and (i.kind is not Kind.SICK_NODE or i.hooks)
+            if not serves_on(i, now)
         }
         return evidence_of(kafka, statuses, leaving)
 

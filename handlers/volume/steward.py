@@ -68,7 +68,7 @@ class Departing:
     runs: Runs
     records: Records
 
-    def read(self) -> Departures:
+    def read(self, now: float) -> Departures:
         """Return who leaves; what has closed since the last look is remembered."""
         incidents = self.ledger.open_incidents()
         record = self.records.read(AWAY)
@@ -77,13 +77,14 @@ class Departing:
         closed = [found for id_ in sorted(gone) if (found := self.ledger.get(id_)) is not None]
         # The index may be behind: what is not over yet is looked at again.
         late = [each for each in closed if each.open]
-        now = remembered_absences(before, (*incidents, *late), closed)
-        if now != before:
+        after = remembered_absences(before, (*incidents, *late), closed)
+        if after != before:
             try:
-                self.records.write(AWAY, now.to_json(), record.version)
+                self.records.write(AWAY, after.to_json(), record.version)
             except Conflict:
                 logger.info("Another invocation remembered the departures at the same moment.")
-        return Departures(incidents=incidents, run=self.runs.current(), absences=now)
+        run = self.runs.current()
+        return Departures(incidents=incidents, run=run, absences=after, now=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,7 @@ class Lookout:
         known = {c.volume_id: volume_records.read(self.records, c.volume_id) for c in claims}
         unseen = [c.name for c in claims if not known[c.volume_id].samples]
         readings = self.sources.read(claims, unseen, now)
-        departures = self.departing.read()
+        departures = self.departing.read(now)
         memories: dict[str, Memory] = {}
         sets = []
         for pool in pools.values():

@@ -189,6 +189,13 @@ def set_aside_pages(station: Station) -> list[str]:
     return [p["reason"] for p in station.ticks.pages if p["page"] == "set_aside"]
 
 
+def test_a_machine_that_waits_for_a_reboot_is_told_to_be_set_aside(sick: Station) -> None:
+    sick.announce(health_event(REBOOT, due=START + 20 * DAY, said_at=START))
+    sick.cluster.set_lifecycle(OLD, "Standby")
+    (told,) = set_aside_pages(sick)
+    assert f"Instance {OLD}" in told
+
+
 def launched_by_karpenter(station: Station, *instance_ids: str) -> None:
     station.cluster.node_claims = tuple(
         NodeClaim(name=f"kafka-{id_}", uid=id_, instance_id=id_, pool="broker")

@@ -124,6 +124,13 @@ def test_an_incident_before_its_drain_is_prepared_for_without_a_run() -> None:
     assert (found.pod, found.nodes) == (PODS[1], 1)
 
 
+def test_nothing_is_prepared_for_a_date_of_awss_that_is_days_ahead() -> None:
+    dated = incident(PODS[1], State.OPENED, kind=Announced.SCHEDULED_CHANGE)
+    assert rotation_of(a_set(), Departures(incidents=(dated,), now=NOW)) is None
+    begun = replace(dated, state=State.REPLACING)
+    assert rotation_of(a_set(), Departures(incidents=(begun,), now=NOW)) is not None
+
+
 @pytest.mark.parametrize("phase", [Phase.LEAVING, Phase.WAITING])
 def test_a_node_counts_once_whether_in_hand_or_waiting(phase: Phase) -> None:
     leaving = turn(10, phase=phase)
