@@ -294,11 +294,12 @@ class Shifts:
             name: held.get(name, frozenset()) & frozenset(group.instances) | _unprotected_ids(group)
             for name, group in frozen.items()
         }
-        if wanted != held:
-            # Before AWS is told: a crash in between leaves one to undo that was never done.
+        protected = {name: _unprotected_ids(group) for name, group in frozen.items()}
+        if wanted != held or any(protected.values()):
+            # Before AWS is told: a crash in between leaves one to undo that was never done. Written
+            # though it says the same: another turn may have undone it since it was read.
             self._write_protected({**held, **wanted}, version)
             version += 1
-        protected = {name: _unprotected_ids(group) for name, group in frozen.items()}
         freed = {
             name: instances & groups[name].protected
             for name, instances in held.items()

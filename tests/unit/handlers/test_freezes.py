@@ -8,6 +8,7 @@ import pytest
 
 from core.availability.consent import HEALTH_ISSUE
 from core.ground.errors import Conflict, StillwaterError
+from core.incidents.observation import GroupView, Ownership
 from core.zones.incident import LostZone
 from handlers.incidents.shifts import pending
 from handlers.store.documents import Freezes
@@ -166,6 +167,25 @@ def test_a_frozen_zones_instances_are_protected_until_it_thaws(station: Station)
     station.loop.turn(SHIFT_MESSAGE, station.now)
     assert station.cluster.groups[GROUP].protected == {OLD, "i-0d"}
     thawed(station)
+    assert station.cluster.groups[GROUP].protected == frozenset()
+
+
+def test_a_turn_protects_nothing_that_another_has_just_freed(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shifted(station)
+    station.now += 1
+    read, calls = station.cluster.groups_of, iter([False, True])
+
+    def thawing(whose: Ownership) -> tuple[GroupView, ...]:
+        if next(calls, False):
+            station.freezes.thaw("use1-az4", station.now, "ada", "it is well")
+            station.shifts.turn(station.now)
+        return read(whose)
+
+    monkeypatch.setattr(station.cluster, "groups_of", thawing)
+    with pytest.raises(Conflict):
+        station.shifts.turn(station.now)
     assert station.cluster.groups[GROUP].protected == frozenset()
 
 
