@@ -148,7 +148,8 @@ class Leadership:
             raise StillwaterError(kafka.doubt)
         plan_ = plan(kafka.partitions, wanted.original, wanted.brokers)
         intended = replace(wanted, original={**_kept_originals(wanted, plan_), **plan_.original})
-        if intended != before:
+        if intended != before or not plan_.idle:
+            # Though it says the same: another turn may have given back what it read.
             self._write(intended, version)
             version += 1
         self._kafka.reorder(plan_.orders)

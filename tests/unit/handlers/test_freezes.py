@@ -1,6 +1,7 @@
 """The document of the zones' incidents, and what shifts and their end do."""
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from core.availability.consent import HEALTH_ISSUE
 from core.ground.errors import Conflict, StillwaterError
 from core.incidents.observation import GroupView, Ownership
+from core.views import ClusterView
 from core.zones.incident import LostZone
 from handlers.incidents.shifts import pending
 from handlers.store.documents import Freezes
@@ -187,6 +189,23 @@ def test_a_turn_protects_nothing_that_another_has_just_freed(
     with pytest.raises(Conflict):
         station.shifts.turn(station.now)
     assert station.cluster.groups[GROUP].protected == frozenset()
+
+
+def test_a_turn_moves_no_leaders_that_another_has_just_given_back(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shifted(station)
+    cause, read, calls = "zone:us-east-1a", station.cluster.read, iter([True])
+
+    def restoring(about: Collection[int] | None = None) -> ClusterView:
+        if next(calls, False):
+            station.leadership.restore(cause)
+        return read(about)
+
+    monkeypatch.setattr(station.cluster, "read", restoring)
+    with pytest.raises(Conflict):
+        station.leadership.avoid(cause, {10})
+    assert station.cluster.kafka == healthy_kafka()
 
 
 def test_what_somebody_else_has_protected_stays_so(station: Station) -> None:
