@@ -40,7 +40,7 @@ from core.incidents.record import (
 
 _GRAVITY = tuple(Kind)
 # Each is a matter of its own, whatever else was announced of the machine.
-_TROUBLES = ISSUES | {Kind.SICK_NODE, Kind.SCHEDULED_CHANGE}
+_TROUBLES = ISSUES | {Kind.SICK_NODE, Kind.SCHEDULED_CHANGE, Kind.STATE_CHANGE}
 # We ask these to leave, whatever becomes of AWS's schedule.
 _OURS = frozenset({Kind.SICK_NODE, Kind.ROTATION})
 
@@ -314,7 +314,7 @@ def _another_termination(finished: Incident, interruption: Interruption) -> bool
 def _another_matter(finished: Incident, interruption: Interruption) -> bool:
     """Say whether a trouble is none of what an incident was about when a person ignored it.
 
-    Whoever ignored a reboot has said nothing about a retirement, nor about a lost volume.
+    Whoever ignored a reboot has said nothing about a retirement, a lost volume, or a machine's end.
     """
     if interruption.kind is finished.kind is Kind.SCHEDULED_CHANGE:
         return is_another(scheduled_changes(finished), interruption)

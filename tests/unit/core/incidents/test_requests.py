@@ -456,7 +456,7 @@ def test_whoever_ignored_one_change_said_nothing_of_others(later: Word, again: b
     assert reopens(ignored, later.told) is again
 
 
-@every_case("kind", [Kind.VOLUME_PROBLEM, Kind.SICK_NODE, Kind.INSTANCE_ISSUE])
+@every_case("kind", [Kind.VOLUME_PROBLEM, Kind.SICK_NODE, Kind.INSTANCE_ISSUE, Kind.STATE_CHANGE])
 @every_case("ignored", [Kind.SCHEDULED_CHANGE, Kind.ROTATION])
 def test_another_trouble_is_heard_though_the_plan_is_ignored(kind: Kind, ignored: Kind) -> None:
     planned = replace(Word(A, RETIREMENT, 1, 9 * DAY).told, kind=ignored)
@@ -467,7 +467,7 @@ def test_another_trouble_is_heard_though_the_plan_is_ignored(kind: Kind, ignored
     assert not reopens(same, replace(trouble, dedupe_key="again"))
 
 
-@pytest.mark.parametrize("kind", [Kind.REBALANCE, Kind.STATE_CHANGE, Kind.EVICTION])
+@pytest.mark.parametrize("kind", [Kind.REBALANCE, Kind.EVICTION])
 def test_what_is_milder_is_no_news_about_what_a_person_ignored(kind: Kind) -> None:
     finished = replace(
         heard([Word(A, RETIREMENT, 1, 9 * DAY)]), ignored_by="ann", state=State.CANCELLED
