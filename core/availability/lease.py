@@ -116,6 +116,10 @@ def _same_instance(one: str, other: str) -> bool:
     return one.partition(".")[0] == other.partition(".")[0]
 
 
+def _round(holder: str) -> int:
+    return int(holder.partition(".")[2] or 1)
+
+
 def _together(lease: Lease, party: str | None) -> bool:
     return party is not None and lease.party == party
 
@@ -199,8 +203,10 @@ def release(leases: Iterable[Lease], holder: str, *, ended: bool = False) -> tup
     """Return what is left after `holder` gives the lease back; another's lease stays.
 
     A lease that was used stays, too, unless the holder says that its drain has `ended` safely;
-    that ends the ones of the instance's earlier rounds with it.
+    that ends the ones of the instance's earlier rounds with it, and none of a later round.
     """
     if ended:
-        return tuple(lease for lease in leases if not _same_instance(lease.holder, holder))
+        ends = {lease.holder for lease in leases if _same_instance(lease.holder, holder)}
+        ends = {each for each in ends if _round(each) <= _round(holder)}
+        return tuple(lease for lease in leases if lease.holder not in ends)
     return tuple(lease for lease in leases if lease.holder != holder or lease.out_at is not None)

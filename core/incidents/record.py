@@ -41,6 +41,8 @@ class State(StrEnum):
 TERMINAL = frozenset(
     {State.RELEASED, State.RIDDEN_THROUGH, State.CANCELLED, State.RETAINED, State.LOST}
 )
+# An incident that ends so leaves its instance where it is.
+STAYS = frozenset({State.RETAINED, State.RIDDEN_THROUGH, State.CANCELLED})
 # In the order of its way: nothing of Kafka's has been told to leave.
 UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
 _SIDE_EXITS = frozenset({State.CANCELLED, State.RETAINED, State.LOST})

@@ -60,7 +60,7 @@ from core.incidents.consenting import (
 )
 from core.incidents.learn import WAITING, doubt, pod_there
 from core.incidents.observation import ENDING, STOPPED, Observation, PodOnNode, PodView, Policy
-from core.incidents.record import Forwarding, Incident, State
+from core.incidents.record import STAYS, Forwarding, Incident, State
 from core.incidents.replacement import (
     GROUP_PATIENCE_SECONDS,
     decide_awaiting_node,
@@ -598,8 +598,11 @@ def remaining_evictions(
 def uncordon_actions(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
     """Let a node take pods again that stays after all."""
     node = seen.node_named(incident.node_name)
-    stays = state in {State.RETAINED, State.RIDDEN_THROUGH, State.CANCELLED}
-    return (Uncordon(node.name),) if stays and node is not None and not node.schedulable else ()
+    return (
+        (Uncordon(node.name),)
+        if state in STAYS and node is not None and not node.schedulable
+        else ()
+    )
 
 
 def _emptying_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]:

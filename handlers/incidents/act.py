@@ -504,9 +504,7 @@ def _touch_hook(incident: Incident, action: Heartbeat | CompleteHook, effects: E
         token is not None and _reaches_hook(incident, action, None, effects)
     )
     if not waiting:
-        logger.info(
-            "The hook no longer waits.", hook=action.hook, incident_id=incident.id, action=action
-        )
+        logger.info("The hook no longer waits.", hook=action.hook, incident_id=incident.id)
 
 
 def _reaches_hook(

@@ -51,6 +51,7 @@ from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import (
     INCIDENT_CAUSE,
     ZONE_CAUSE,
+    cordoned_in_vain,
     kept_in_vain,
     pending,
     protected_groups,
@@ -70,7 +71,6 @@ from handlers.store.ledger import (
 )
 from handlers.store.table import Records
 
-archive_logger = Logger(service="stillwater", child=True)
 # A sweep's share; what is left over comes with the next.
 MOST_PER_SWEEP = 25
 _GONE = frozenset({State.RELEASED, State.LOST})
@@ -139,7 +139,7 @@ class Archivist:
             self._take_off(incident)
             filed.append(incident)
         except Conflict:
-            archive_logger.info("An incident changed while it was filed.", incident_id=incident.id)
+            logger.info("An incident changed while it was filed.", incident_id=incident.id)
 
     def _take_off(self, incident: Incident) -> None:
         if incident.state not in _GONE:
@@ -312,6 +312,8 @@ class Broom:
             yield "replication is throttled for a run that does not want it"
         for node in kept_in_vain(found.nodes or (), ledger):
             yield f"node {node.name} is kept from Cluster Autoscaler for {node.spare_for}"
+        for name, id_ in cordoned_in_vain(found.nodes or (), ledger).items():
+            yield f"node {name} is cordoned for {id_}"
         for pod, incident_id in strays(found.pods, ledger, now):
             yield f"pod {pod} may leave with others for {incident_id}"
 

@@ -154,19 +154,18 @@ class Loop:
             logger.warning("A shift is not complete.", error=str(error))
 
     def _restore(self, now: float) -> None:
+        nodes, cordons, ledger = self.effects.nodes, self.effects.cordons, self.effects.ledger
         try:
             take_each(
                 (
-                    partial(restore_labels, self.effects.nodes, self.effects.ledger, now),
-                    partial(free_nodes, self.effects.nodes, self.effects.ledger),
+                    partial(restore_labels, nodes, ledger, now),
+                    partial(free_nodes, nodes, cordons, ledger),
                     self.rotations.tidy,
                 )
             )
         except (StillwaterError, *NO_ANSWER) as error:
             # The sweep asks again within a minute.
-            logger.warning(
-                "Labels, marks and throttles could not be looked after.", error=str(error)
-            )
+            logger.warning("What is lent was not looked after.", error=str(error))
 
     def _claim(self, named: Mapping[str, Any], now: float) -> Incident | None:
         """Take the incident for this invocation; None when it is over or another carries it."""

@@ -28,12 +28,13 @@ from core.ground.fields import drop_keys, unread_keys
 from core.incidents.consenting import wrongly_open
 from core.incidents.observation import GroupView, NodeView, Ownership, PodView, zones_of
 from core.incidents.planned import serves_on
+from core.incidents.record import STAYS
 from core.slack import worth_telling
 from core.zones.evidence import ZoneSight, evidence_of
 from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
 from handlers.adapters.aws import AwsCloud, Ec2Inventory, Queue
 from handlers.adapters.calls import known_shape, take_each
-from handlers.adapters.kubernetes import EksNodes
+from handlers.adapters.kubernetes import EksDrain, EksNodes
 from handlers.adapters.pages import call
 from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
@@ -350,9 +351,20 @@ def kept_in_vain(nodes: Sequence[NodeView], ledger: Ledger) -> tuple[NodeView, .
     return tuple(node for node, incident in kept if incident is not None and not incident.open)
 
 
-def free_nodes(nodes: EksNodes, ledger: Ledger) -> None:
-    """Free every node that is kept in vain."""
-    take_each(partial(_free_node, nodes, node) for node in kept_in_vain(nodes.nodes(), ledger))
+def cordoned_in_vain(nodes: Sequence[NodeView], ledger: Ledger) -> dict[str, str]:
+    """Return the nodes that stay, and are cordoned for an incident which is over: for which."""
+    cordoned = [n for n in nodes if n.cordoned_for and not n.schedulable]
+    found = ((n.name, ledger.get(n.cordoned_for or "")) for n in cordoned)
+    return {name: i.id for name, i in found if i is not None and i.state in STAYS}
+
+
+def free_nodes(nodes: EksNodes, cordons: EksDrain | None, ledger: Ledger) -> None:
+    """Free every node that is kept or cordoned in vain."""
+    found = nodes.nodes()
+    steps = [partial(_free_node, nodes, node) for node in kept_in_vain(found, ledger)]
+    if cordons is not None:
+        steps += [partial(cordons.uncordon, *e) for e in cordoned_in_vain(found, ledger).items()]
+    take_each(steps)
 
 
 def _free_node(nodes: EksNodes, node: NodeView) -> None:

@@ -1,6 +1,7 @@
 """What goes wrong with a call of whatever a test is about, set on the thing itself."""
 
 from collections.abc import Callable, Iterable
+from itertools import count
 from typing import Any
 
 ALWAYS = 1 << 30
@@ -39,6 +40,18 @@ def noted(target: Any, call: str) -> list[tuple[Any, ...]]:
 
     setattr(target, call, noting)
     return asked
+
+
+def meanwhile(target: Any, call: str, deed: Callable[[], object], *, at: int = 1) -> None:
+    """Have somebody do something just before a call's answer, the n-th time."""
+    real, calls = getattr(target, call), count(1)
+
+    def late(*arguments: Any, **named: Any) -> Any:
+        if next(calls) == at:
+            deed()
+        return real(*arguments, **named)
+
+    setattr(target, call, late)
 
 
 def kill(at: int, calls: Iterable[tuple[Any, str]], *, after: bool) -> None:

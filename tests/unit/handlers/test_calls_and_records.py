@@ -252,6 +252,10 @@ def mark(station: Station) -> None:
     station.cluster.mark_spare(node_named(OLD), "i-0a")
 
 
+def cordon(station: Station) -> None:
+    station.cluster.cordon(node_named(OLD), "i-0a")
+
+
 def leaders(station: Station) -> None:
     station.leadership.avoid(f"{INCIDENT_CAUSE}i-0a", [10])
 
@@ -269,6 +273,7 @@ LENT: dict[str, tuple[Callable[[Station], None], str, str]] = {
     "throttle": (throttle, "unthrottle", "replication is throttled"),
     "label": (label, "keep", "pod orders-broker-a-10 may leave"),
     "mark": (mark, "mark_spare", f"node {node_named(OLD)} is kept"),
+    "cordon": (cordon, "uncordon", f"node {node_named(OLD)} is cordoned"),
     "leaders": (leaders, "reorder", "broker 10 leads nothing"),
     "protection": (protection, "protect", "no scale-in"),
 }
@@ -355,6 +360,7 @@ def left(station: Station) -> set[str]:
         "throttle": cluster.throttled is not None,
         "label": cluster.pods[10].may_leave is not None,
         "mark": cluster.node_views[OLD].spare_for is not None,
+        "cordon": not cluster.node_views[OLD].schedulable,
         "leaders": not shift_in_force(station.records, "orders").nothing,
         "protection": any(group.protected for group in cluster.groups.values()),
     }
@@ -365,7 +371,7 @@ def left(station: Station) -> set[str]:
 def test_what_cannot_be_given_back_keeps_nothing_else_lent(
     lender: Station, monkeypatch: pytest.MonkeyPatch, stuck: str
 ) -> None:
-    for name in ("protection", "throttle", "label", "mark", "leaders"):
+    for name in ("protection", "throttle", "label", "mark", "cordon", "leaders"):
         LENT[name][0](lender)
     assert left(lender) == LENT.keys()
     monkeypatch.setattr(lender.cluster, LENT[stuck][1], refused)

@@ -1,7 +1,6 @@
 """The document of the zones' incidents, and what shifts and their end do."""
 
 import json
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -9,14 +8,13 @@ import pytest
 
 from core.availability.consent import HEALTH_ISSUE
 from core.ground.errors import Conflict, StillwaterError
-from core.incidents.observation import GroupView, Ownership
-from core.views import ClusterView
 from core.zones.incident import LostZone
 from handlers.incidents.shifts import pending
 from handlers.store.documents import Freezes
 from handlers.store.ledger import SHIFT_MESSAGE
 from tests.every_case import every_case
 from tests.unit.core.zones.health_issues import issue
+from tests.unit.handlers.failing import meanwhile
 from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.in_memory import MemoryRecords
@@ -172,39 +170,23 @@ def test_a_frozen_zones_instances_are_protected_until_it_thaws(station: Station)
     assert station.cluster.groups[GROUP].protected == frozenset()
 
 
-def test_a_turn_protects_nothing_that_another_has_just_freed(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shifted(station)
-    station.now += 1
-    read, calls = station.cluster.groups_of, iter([False, True])
+def test_a_turn_protects_nothing_that_another_has_just_freed(station: Station) -> None:
+    def free() -> None:
+        station.freezes.thaw("use1-az4", station.now, "ada", "it is well")
+        station.shifts.turn(station.now)
 
-    def thawing(whose: Ownership) -> tuple[GroupView, ...]:
-        if next(calls, False):
-            station.freezes.thaw("use1-az4", station.now, "ada", "it is well")
-            station.shifts.turn(station.now)
-        return read(whose)
-
-    monkeypatch.setattr(station.cluster, "groups_of", thawing)
+    shifted(station).now += 1
+    meanwhile(station.cluster, "groups_of", free, at=2)
     with pytest.raises(Conflict):
         station.shifts.turn(station.now)
     assert station.cluster.groups[GROUP].protected == frozenset()
 
 
-def test_a_turn_moves_no_leaders_that_another_has_just_given_back(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_moves_no_leaders_that_another_has_just_given_back(station: Station) -> None:
     shifted(station)
-    cause, read, calls = "zone:us-east-1a", station.cluster.read, iter([True])
-
-    def restoring(about: Collection[int] | None = None) -> ClusterView:
-        if next(calls, False):
-            station.leadership.restore(cause)
-        return read(about)
-
-    monkeypatch.setattr(station.cluster, "read", restoring)
+    meanwhile(station.cluster, "read", lambda: station.leadership.restore("zone:us-east-1a"))
     with pytest.raises(Conflict):
-        station.leadership.avoid(cause, {10})
+        station.leadership.avoid("zone:us-east-1a", {10})
     assert station.cluster.kafka == healthy_kafka()
 
 

@@ -12,6 +12,7 @@ from core.incidents.terminating import MOST_FORWARDS
 from core.zones.incident import LostZone
 from handlers.store.documents import Pauses
 from tests.unit.handlers.announced import health_event, hook_event
+from tests.unit.handlers.failing import meanwhile
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
@@ -118,16 +119,13 @@ def test_a_person_who_holds_what_was_released_is_heard_until_then(station: Stati
     assert station.cluster.asked_to_terminate != []
 
 
-def test_a_persons_word_during_a_turn_is_looked_at_at_once(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def releasing() -> dict[str, tuple[str, ...]]:
+def test_a_persons_word_during_a_turn_is_looked_at_at_once(station: Station) -> None:
+    def release() -> None:
         station.ledger.put(ask_release(station.incident(), "ann", station.now))
-        return {}
 
     station.announce(health_event())
     station.tick(3)
-    monkeypatch.setattr(station.cluster, "attachments", releasing)
+    meanwhile(station.cluster, "attachments", release)
     station.tick()
     assert station.ticks.sent[-1][1] == 0.0
 

@@ -21,6 +21,7 @@ from handlers.incidents.act import perform
 from handlers.incidents.observe import observe
 from handlers.store.documents import Pauses
 from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.failing import meanwhile
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announce, drain_node, replace_machine, written_changes
@@ -80,14 +81,10 @@ def test_without_aws_a_reading_is_blind(station: Station, error: Exception) -> N
     assert "Throttling" in seen(station).blind
 
 
-def test_who_pauses_during_a_reading_is_heard(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pausing() -> dict[str, tuple[str, ...]]:
-        Pauses(station.records, "orders").write(Pause("ada", "a drill", station.now))
-        return {}
-
-    monkeypatch.setattr(station.cluster, "attachments", pausing)
+def test_who_pauses_during_a_reading_is_heard(station: Station) -> None:
+    pause = Pause("ada", "a drill", station.now)
+    write = Pauses(station.records, "orders").write
+    meanwhile(station.cluster, "attachments", lambda: write(pause))
     assert "a drill" in seen(station).paused
 
 

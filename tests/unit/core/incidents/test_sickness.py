@@ -140,9 +140,8 @@ def test_the_clearest_case_goes_first_and_nobody_beside_it() -> None:
     ill = {"i-a1": storage(7200), "i-b1": storage(300)}
     found = ward(ill, checks(i_b1=300))
     assert leaving(found) == ["i-b1", "i-a1"]
-    assert (
-        list(sickness_findings(replace(found, incidents=(incident("i-b1", Kind.SICK_NODE),)))) == []
-    )
+    beside = replace(found, incidents=(incident("i-b1", Kind.SICK_NODE),))
+    assert list(sickness_findings(beside)) == []
 
 
 def test_only_who_is_called_well_by_everybody_is_well_again() -> None:
@@ -159,10 +158,8 @@ def test_only_who_is_called_well_by_everybody_is_well_again() -> None:
 
 def test_what_leaves_or_does_not_run_is_nobodys_patient() -> None:
     found = ward({"i-a1": storage(7200)})
-    assert (
-        list(sickness_findings(replace(found, incidents=(incident("i-a1", Kind.ASG_TERMINATE),))))
-        == []
-    )
+    leaves = replace(found, incidents=(incident("i-a1", Kind.ASG_TERMINATE),))
+    assert list(sickness_findings(leaves)) == []
     assert list(sickness_findings(replace(found, states={"i-a1": "stopped"}))) == []
 
 

@@ -236,6 +236,7 @@ def test_an_instance_does_not_wait_for_its_own_earlier_round() -> None:
     again = begin(grant(used, "i-1.2", 99.0, 30).leases, "i-1.2", 99.0, 30)
     assert again.granted
     assert release(again.leases, "i-1.2", ended=True) == ()
+    assert [each.holder for each in release(again.leases, "i-1", ended=True)] == ["i-1.2"]
 
 
 def test_what_is_out_already_is_noted_beside_whoever_holds_the_lease() -> None:
