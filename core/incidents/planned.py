@@ -130,7 +130,7 @@ def serves_on(incident: Incident, now: float, seconds: float = 0.0) -> bool:
     dated = incident.kind is Kind.SCHEDULED_CHANGE and incident.state in UNDRAINED
     begins = LEADERS_LEAD_SECONDS + seconds
     soon = any(due - begins <= now < due + MAINTENANCE_SECONDS for due, _ in _dates(incident))
-    return dated and not (soon or incident.is_hooked or incident.release)
+    return dated and not (soon or incident.release)
 
 
 def _until(moment: float, now: float) -> float:

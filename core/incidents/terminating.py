@@ -598,11 +598,9 @@ def remaining_evictions(
 def uncordon_actions(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
     """Let a node take pods again that stays after all."""
     node = seen.node_named(incident.node_name)
-    return (
-        (Uncordon(node.name),)
-        if state in STAYS and node is not None and not node.schedulable
-        else ()
-    )
+    if state not in STAYS or node is None or node.schedulable:
+        return ()
+    return (Uncordon(node.name),)
 
 
 def _emptying_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]:

@@ -165,7 +165,7 @@ class Loop:
             )
         except (StillwaterError, *NO_ANSWER) as error:
             # The sweep asks again within a minute.
-            logger.warning("What is lent was not looked after.", error=str(error))
+            logger.warning("Labels, marks and throttles were not given back.", error=str(error))
 
     def _claim(self, named: Mapping[str, Any], now: float) -> Incident | None:
         """Take the incident for this invocation; None when it is over or another carries it."""

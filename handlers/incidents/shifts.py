@@ -149,7 +149,7 @@ class Leadership:
             raise StillwaterError(kafka.doubt)
         plan_ = plan(kafka.partitions, wanted.original, wanted.brokers)
         intended = replace(wanted, original={**_kept_originals(wanted, plan_), **plan_.original})
-        if intended != before or not plan_.idle:
+        if intended != before or plan_.orders or plan_.elect:
             # Though it says the same: another turn may have given back what it read.
             self._write(intended, version)
             version += 1

@@ -166,7 +166,7 @@ FUNCTIONS = (
     ),
     _M(
         "a node that stays keeps its cordon",
-        "return (Uncordon(node.name),) if stays and",
-        "return () if stays and",
+        "if state not in STAYS or node is None",
+        "if state or node is None",
     ),
 )
