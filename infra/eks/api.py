@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 import urllib3
 
 from core.ground.errors import StillwaterError, one_line
+from core.ground.fields import part
 
 Object = dict[str, Any]
 # None: the client's certificate says who it is.
@@ -37,7 +38,7 @@ WATCH_SECONDS = 240
 
 
 class ApiError(StillwaterError):
-    """An answer of the API server with a status of 400 or more, or 0 when it did not answer."""
+    """An answer with a status of 400 or more, or a page for one, or 0 for no answer."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         self.status = status
@@ -47,7 +48,7 @@ class ApiError(StillwaterError):
 
 def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
     try:
-        status: Object = json.loads(response.data)
+        status = part(json.loads(response.data))
     except ValueError:
         text = response.data.decode(errors="replace").strip()
         status = {"message": text[:500]}
@@ -56,7 +57,7 @@ def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiErr
     return ApiError(
         response.status,
         reason,
-        f"{method} {path} was refused ({response.status}): {one_line(message)}",
+        f"{method} {path} was refused ({response.status}): {one_line(message) or 'a page'}",
     )
 
 
@@ -211,7 +212,8 @@ class Api:
                 "Unreachable",
                 f"The API server {self.server} did not answer {method} {path}: {one_line(error)}",
             ) from error
-        if response.status >= 400:
+        # A login's page comes with 200.
+        if response.status >= 400 or not response.data.lstrip().startswith(b"{"):
             raise _error(method, path, response)
         answer: Object = json.loads(response.data)
         return answer

@@ -159,7 +159,8 @@ def api(*answers: Answer) -> tuple[Any, Pool, list[float]]:
     return made, made._pool, pauses
 
 
-BUSY = Answer(429, Retry_After="1")
+BUSY, PAGE = Answer(429, Retry_After="1"), Answer(200)
+PAGE.data = b"<html>Log in</html>"
 
 
 def test_a_listing_that_is_turned_away_is_asked_for_again_when_the_server_says() -> None:
@@ -172,6 +173,7 @@ def test_a_listing_that_is_turned_away_is_asked_for_again_when_the_server_says()
 @pytest.mark.parametrize(
     ("method", "answer", "tries"),
     [
+        ("get", PAGE, 1),
         ("get", BUSY, TRIES),
         ("get", Answer(429), 1),
         ("get", Answer(503, Retry_After="tomorrow"), 1),
@@ -179,7 +181,7 @@ def test_a_listing_that_is_turned_away_is_asked_for_again_when_the_server_says()
         # A budget's answer to an eviction is one that the asker waits for.
         ("delete", BUSY, 1),
     ],
-    ids=["for ever", "without a time", "an odd time", "refused", "a change"],
+    ids=["a login's page", "for ever", "without a time", "an odd time", "refused", "a change"],
 )
 def test_what_stays_busy_is_said_with_its_status(method: str, answer: Answer, tries: int) -> None:
     asked, pool, _ = api(answer)
