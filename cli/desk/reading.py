@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from cli import health
+from cli import health, stack_settings
 from cli.aws import out_of_reach
 from cli.target import Cluster
 from core.availability.lease import Lease
@@ -157,7 +157,7 @@ class Stores:
 def desk_cluster(environment: str, cluster: Cluster) -> DeskCluster:
     """Return what of a cluster does not change, with the list prices of its region."""
     spec = cluster.own_spec
-    book = pricing.book(spec.region)
+    book = stack_settings.prices(spec.region)
     total = estimate.monthly(spec, book).total
     hourly = {
         pool.name: float(price.usd)

@@ -117,7 +117,7 @@ class Gateway:
         """Return what is known of a cluster; raises StillwaterError where it cannot be opened."""
         found = self.cluster(name)
         place = self.root / self.file.environments[name].directory
-        return read_cluster(found, answer_or_reason(wanted_versions, found, place))
+        return read_cluster(found, place)
 
     def run(self, name: str) -> Run | None:
         """Return the rotation that goes on in a cluster, or the last, from its ledger alone."""
@@ -187,15 +187,15 @@ def wanted_versions(cluster: Cluster, place: Path) -> Mapping[str, str]:
     return described | ({"strimzi": versions.STRIMZI_CHART_VERSION} if pinned == RELEASE else {})
 
 
-def read_cluster(cluster: Cluster, description: Mapping[str, str] | Unknown) -> ClusterFacts:
+def read_cluster(cluster: Cluster, place: Path) -> ClusterFacts:
     """Return what is known of one cluster; what is not is said, and nothing raised."""
     rotations = Rotations(cluster)
     told = answer_or_reason(_plan, rotations)
     return ClusterFacts(
         versions=then(told, lambda known: _versions(known["versions"])),
-        description=description,
+        description=answer_or_reason(wanted_versions, cluster, place),
         nodes=then(told, _outdated),
-        estimate=then(told, lambda known: _estimate(known["plan"], cluster.spec)),
+        estimate=then(told, lambda known: _estimate(known["plan"], cluster.spec, place)),
         rotation=answer_or_reason(rotations.run),
         pause=answer_or_reason(_pause, cluster),
         incidents=answer_or_reason(_incidents, cluster),
@@ -224,15 +224,15 @@ def _outdated(told: Mapping[str, Any]) -> Mapping[int, str]:
     return {node["node_id"]: node["why"] for node in told["plan"]["nodes"]}
 
 
-def _estimate(plan: Mapping[str, Any], spec: ClusterSpec | DescribedKafka) -> RotationEstimate:
+def _estimate(plan: Mapping[str, Any], spec: object, place: Path) -> RotationEstimate:
     nodes = plan["nodes"]
-    usd = _usd(nodes, spec) if isinstance(spec, ClusterSpec) else None
+    usd = _usd(nodes, spec, place) if isinstance(spec, ClusterSpec) else None
     return RotationEstimate(nodes=len(nodes), seconds=plan["seconds"], usd=usd)
 
 
-def _usd(nodes: Iterable[Mapping[str, Any]], spec: ClusterSpec) -> float | None:
+def _usd(nodes: Iterable[Mapping[str, Any]], spec: ClusterSpec, place: Path) -> float | None:
     """Return what each new instance costs next to the old one, and what is copied to it."""
-    book = pricing.book(spec.region)
+    book = pricing.book(spec.region, own=pricing.own_file(place))
     hourly = {
         node_id: book.instance_hour_usd(pool.instance_type)
         for pool in spec.pools

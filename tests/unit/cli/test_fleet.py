@@ -13,6 +13,7 @@ import yaml
 from moto import mock_aws
 from typer.testing import CliRunner
 
+from cli.desk.reading import desk_cluster
 from cli.fleet import command
 from cli.fleet.command import look
 from cli.fleet.reading import Gateway, ask_all, read_file, wanted_versions
@@ -21,6 +22,7 @@ from cli.project.init import render, write
 from cli.project.release import Origin
 from cli.target import Cluster
 from core.cluster.fleet import parse_fleet
+from core.cost import pricing
 from core.fleet import ClusterFacts
 from core.ground.constants import RELEASE
 from core.ground.fields import Unknown
@@ -213,7 +215,9 @@ def test_stop_pauses_every_run_and_without_one_names_the_file(show: Show) -> Non
     assert "paused" in show.run("advance", "f", code=1)
 
 
-def test_json_and_page_say_the_same_as_the_table(show: Show, tmp_path: Path) -> None:
+def test_json_and_page_say_the_same_as_the_table(
+    show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     html = tmp_path / "fleet.html"
     said = json.loads(
         CliRunner().invoke(app, ["fleet", "status", "f", "--json", "--html", str(html)]).output
@@ -225,6 +229,16 @@ def test_json_and_page_say_the_same_as_the_table(show: Show, tmp_path: Path) -> 
     }  # fmt: skip
     assert (stage["standing"], stage["nodes"], stage["behind"]) == ("behind", 3, [])
     assert min(stage["hours"], stage["usd"]) > 0
+    # The prices of its directory are those of every command there.
+    own = json.loads(pricing.SHIPPED.read_text())
+    hours = dict.fromkeys((each.instance_type for each in SPEC.pools), "1000")
+    own["regions"] = {"us-east-1": {"instance_hour": {"source": "karpenter", "usd": hours}}}
+    (tmp_path / pricing.OWN).write_text(json.dumps(own))
+    (tmp_path / "Pulumi.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    assert desk_cluster("prod", Cluster(SPEC, None)).hourly_usd_by_pool["broker"] == 1000
+    dear = json.loads(CliRunner().invoke(app, ["fleet", "status", "f", "--json"]).output)
+    assert dear["clusters"][0]["usd"] > 100 * stage["usd"]
     assert said["starts"] == ["stage"]
     assert stage["why"] in html.read_text()
 
