@@ -18,7 +18,7 @@ class KeptItems:
 
     def get_item(self, **asked: Any) -> dict[str, Any]:
         item = self._items.get(asked["Key"]["pk"]["S"])
-        return {} if item is None else {"Item": item}
+        return {"ResponseMetadata": {"RequestId": "r"}, **({} if item is None else {"Item": item})}
 
 
 FUNCTION = "lambda/function:Function"
