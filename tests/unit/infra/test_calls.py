@@ -76,13 +76,10 @@ def for_lambda(layer: Recorded, function: Resource) -> set[str]:
     return needed
 
 
-def for_sns(role: str) -> set[str]:
-    return ENCRYPTING if "sns:Publish" in calls.of_role(role) else set()
-
-
 def test_a_role_allows_what_its_function_calls_alone(recorded: Mapping[str, Recorded]) -> None:
     for role, (layer, function) in functions(recorded).items():
-        needed = calls.of_role(role) | for_lambda(layer, function) | for_sns(role)
+        needed = calls.of_role(role) | for_lambda(layer, function)
+        needed |= ENCRYPTING if "sns:Publish" in needed else set()
         needed |= {TAGGED_AT_BIRTH[each] for each in needed & TAGGED_AT_BIRTH.keys()}
         if not recorded["kafka"].of("autoscaling/group:Group"):
             needed -= HOLDING  # Karpenter's: there is no group that could be named.
