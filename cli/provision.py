@@ -63,8 +63,10 @@ def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | N
     """Return one layer's changes as lines, each with its style."""
     if result.skipped:
         return [(f"{result.layer}: {result.skipped}", None)]
+    counts = Counter(change.operation for change in result.changes)
+    said = ", ".join(f"{counts[o]} {_DONE[o]}" for o in _SIGNS if counts[o])
     found: list[tuple[str, str | None]] = [
-        (f"{result.layer}: {change_counts(result.changes)}", "bold")
+        (f"{result.layer}: {said or 'nothing to change'}", "bold")
     ]
     for part in sorted({change.part for change in result.changes}):
         found.append((f"  {part}", None))
@@ -72,12 +74,6 @@ def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | N
         for change in sorted(of_part, key=lambda c: (_order(c), c.kind, c.name)):
             found += _change_lines(change, diff=diff)
     return found
-
-
-def change_counts(changes: Sequence[ResourceChange]) -> str:
-    """Return `3 to create, 1 to replace`."""
-    counts = Counter(change.operation for change in changes)
-    return ", ".join(f"{counts[o]} {_DONE[o]}" for o in _SIGNS if counts[o]) or "nothing to change"
 
 
 def _order(change: ResourceChange) -> int:

@@ -19,6 +19,7 @@ from typing import IO, Any
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -51,6 +52,10 @@ class Terminal(Console):
                 super().print(each, **options)
         if not objects:
             super().print(**options)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """Show what is under way; a spinner reads markup in a string on any console."""
+        return super().status(Text(status) if isinstance(status, str) else status, **options)
 
     def _uncut(self, shown: RenderableType) -> Iterator[RenderableType]:
         """Yield what says the same without a word cut."""

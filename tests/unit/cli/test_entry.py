@@ -305,6 +305,7 @@ def test_a_sentence_is_one_line_and_its_brackets_are_no_markup() -> None:
     sentence = f"{WORDS} {WORDS} {WORDS}"
     assert shown(40, sentence) == f"{sentence}\n"
     assert shown(40) == "\n"
+    assert str(Terminal().status("prices of [/x]").status) == "prices of [/x]"
 
 
 @pytest.mark.parametrize("words", [["-h"], ["check", "-h"], ["rotate", "start", "-h"]])

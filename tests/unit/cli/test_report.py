@@ -446,8 +446,7 @@ def noted(bill: Path, label: str, **months: str) -> Tables:
     if bill.is_dir():
         found = manifest.refreshes(files, str(bill))[1]
     else:
-        versions = LocalFiles().versions(str(bill))
-        printed = fingerprint(versions, str(bill), [str(bill)])
+        printed = fingerprint(LocalFiles().versions(str(bill)), str(bill), [str(bill)])
         found = dict.fromkeys(months, Refresh("", 1, printed))
     return Tables(
         *(
