@@ -81,6 +81,7 @@ class FakeKafka:
         default_factory=lambda: {"controller.quorum.fetch.timeout.ms": "2000"}
     )
     moving: list[tuple[str, int]] = field(default_factory=list)
+    moving_error: int = 0
     order_error: int = 0
     election_error: int = 0
     # What was asked.
@@ -309,7 +310,7 @@ def _list_partition_reassignments(kafka: FakeKafka, request: Any, broker: int) -
     del request, broker
     return admin.ListPartitionReassignmentsResponse(
         throttle_time_ms=0,
-        error_code=0 if kafka.may(DESCRIBE) else CLUSTER_DENIED,
+        error_code=kafka.moving_error if kafka.may(DESCRIBE) else CLUSTER_DENIED,
         error_message=None,
         topics=[(topic, [(number, [1], [], [])]) for topic, number in kafka.moving],
     )

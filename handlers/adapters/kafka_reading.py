@@ -341,14 +341,12 @@ class Reading:
         first, second = answers[0], answers[-1]
         return *first, second[0], None if second is first else second[1]
 
-    def _attempt(
-        self, call: KafkaRequest, question: Callable[[], T], topic: str = EVERY
-    ) -> T | None:
+    def _attempt(self, call: KafkaRequest, question: Callable[[], T]) -> T | None:
         """Return an answer, or None and the note that a right to it is missing."""
         try:
             return question()
         except AuthorizationError as error:
-            self._refusals.append(Refusal(call=call, error=name_of(type(error)), topic=topic))
+            self._refusals.append(Refusal(call=call, error=name_of(type(error))))
             return None
 
     def _quorum(self, asked: int) -> QuorumAnswer | None:

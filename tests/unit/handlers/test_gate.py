@@ -258,6 +258,11 @@ def test_the_kubelet_of_another_node_is_asked(door: Door) -> None:
 def test_a_pod_that_is_told_to_stop_or_is_not_kafkas_passes(door: Door) -> None:
     cluster = door.station.cluster
     cluster.kafka = None
+    judges = door.gate
+    door.gate = replace(judges, namespace="another")
+    assert door.ask().allowed
+    door.gate = judges
+    assert not door.ask().allowed
     cluster.change_pod(10, stopping=True)
     assert door.ask().allowed
     del cluster.pods[20]

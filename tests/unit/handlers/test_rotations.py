@@ -371,10 +371,15 @@ def test_a_plan_says_how_much_a_broker_has_to_catch_up_on(station: Station) -> N
     assert second["resync_bytes"] == 0
 
 
-def test_one_rotation_at_a_time(station: Station) -> None:
-    start(station)
+def test_one_rotation_at_a_time_and_the_one_before_is_found(station: Station) -> None:
+    first = start(station)
     problems = ask(station, "start", **EVERYTHING)["problems"]
     assert "one rotation at a time" in str(problems)
+    ask(station, "abort")
+    ended = turn(station)
+    station.now += 1
+    assert start(station).id != first.id == ended.id
+    assert station.runs.find(first.id) == replace(ended, version=1)
 
 
 def test_a_node_that_has_moved_meanwhile_is_skipped(station: Station) -> None:
@@ -432,6 +437,24 @@ def test_a_refused_election_stops_the_run_at_its_deadline_once(station: Station)
     turns(station, current(station).options.deadline_seconds + 1200)
     assert current(station).state is RunState.STOPPED
     assert called(station) == ["action_fails", "deadline:10"]
+
+
+def test_what_is_refused_for_ten_minutes_calls_and_calls_again_once_it_was_done(
+    station: Station,
+) -> None:
+    fail(station.cluster, "elect", StillwaterError("Not now."))
+    start(station, deadline_seconds=86_400)
+    turn(station)
+    come_back(station, OLD)
+    view = station.cluster.read()
+    led = tuple(replace(p, leader=20) for p in view.partitions)
+    station.cluster.kafka = replace(view, partitions=led)
+    turns(station, 1200)
+    assert called(station) == []
+    turns(station, 600)
+    assert called(station) == ["action_fails"] == [*current(station).pages]
+    del vars(station.cluster)["elect"]
+    assert turn(station).pages == ()
 
 
 def test_a_node_that_could_not_be_begun_with_until_its_deadline_is_not_begun_with_after_it(

@@ -92,6 +92,12 @@ def test_brokers_without_a_quorum_are_not_believed(cluster: FakeKafka, *, silent
     assert view.quorum_leader is None
 
 
+def test_moves_that_are_not_told_leave_nothing_to_believe(cluster: FakeKafka) -> None:
+    cluster.moving_error = 41
+    with pytest.raises(StillwaterError, match="NotControllerError"):
+        KafkaAdmin(["a:1"]).read()
+
+
 def test_topics_come_page_by_page(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = KafkaAdmin(["a:1"]).read()
     monkeypatch.setattr("handlers.adapters.kafka_reading.PAGE_PARTITIONS", 1)
