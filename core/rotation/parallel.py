@@ -290,4 +290,7 @@ def _ahead_against(
         yield f"Node {turn.node_id} is not on instance {turn.instance_id}."
     if turn.image_id is not None or seen.claim_of(turn.instance_id) is not None:
         yield f"Node {turn.node_id} gets no machine of its group."
+    if any(incident.node_id == turn.node_id for incident in seen.others):
+        # It would go by what the incident was opened for, and wait for no turn of the run.
+        yield f"Node {turn.node_id} has an incident already."
     yield from machine_objections(turn, seen, {each.node_id for each in beside}, policy)

@@ -20,7 +20,7 @@ from core.rotation.run_record import (
 from handlers.store.documents import is_left_throttled
 from handlers.store.ledger import STRAYS_MESSAGE
 from tests.unit.handlers import healthy
-from tests.unit.handlers.announced import health_event, hook_event
+from tests.unit.handlers.announced import DAY, REBOOT, health_event, hook_event
 from tests.unit.handlers.failing import Killed, fail
 from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
@@ -275,6 +275,15 @@ def test_the_next_machine_is_asked_for_once_the_first_has_begun_to_leave(station
     assert run.reason == "Room for node 20 is made while node 10 comes back."
     look(station, "i-0b")
     assert desired(station, ZONE_B) == 2
+
+
+def test_no_machine_is_made_ready_for_a_node_that_waits_for_a_reboot(station: Station) -> None:
+    said = health_event(REBOOT, due=station.now + 20 * DAY, said_at=station.now)
+    station.announce(said.replace(OLD, "i-0b"))
+    look(station, "i-0b")
+    first_is_leaving(station)
+    assert not any(t.ahead for t in turn(station).turns)
+    assert station.incident("i-0b").kind is Kind.SCHEDULED_CHANGE
 
 
 def test_nothing_of_it_leaves_before_the_run_has_come_to_it(station: Station) -> None:
