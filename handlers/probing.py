@@ -122,7 +122,7 @@ STEPS = (PRODUCE, CONSUME)
 def replica_placement(racks: Mapping[int, str | None], factor: int) -> dict[int, list[int]]:
     """Return each broker's replicas for the partition it leads: itself, then other racks first.
 
-    >>> placed({10: "a", 20: "b", 30: "a"}, 2)
+    >>> replica_placement({10: "a", 20: "b", 30: "a"}, 2)
     {10: [10, 20], 20: [20, 30], 30: [30, 20]}
     """
     ids = sorted(racks)
