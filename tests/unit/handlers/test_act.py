@@ -11,7 +11,7 @@ from core.ground.errors import Conflict
 from core.incidents.actions import Action, EndClaim, ForwardDrain, TakeLease, TerminateInGroup
 from core.incidents.joining import Pause, ask_release
 from core.incidents.observation import cluster_ownership
-from core.incidents.record import Incident, Release, State
+from core.incidents.record import Forwarding, Incident, Release, State
 from handlers import interruption
 from handlers.adapters.aws import tick_message
 from handlers.incidents import act
@@ -358,6 +358,10 @@ def test_a_pause_is_heard_at_the_last_look(made: Station, monkeypatch: pytest.Mo
     incident = replace(made.incident(), node_id=10)
     with pytest.raises(Conflict, match="Paused by ada"):
         perform(incident, (TakeLease(), ForwardDrain()), made.loop.effects, made.now)
+    # A drain that was sent may be under way: whoever pauses does not take it back.
+    sent = replace(incident, forwarded=Forwarding(first_at=made.now, last_at=made.now))
+    perform(sent, (TakeLease(), ForwardDrain()), made.loop.effects, made.now)
+    assert len(made.forwarded) == 1
 
 
 def test_a_pause_with_an_end_is_over_then() -> None:
