@@ -225,7 +225,7 @@ def claim_to_end(incident: Incident, seen: Observation, decided: Decision) -> tu
     Kafka lets it go; core.rotation.preconditions says where that can be relied upon.
     """
     claim = claim_of(incident, seen)
-    if incident.kind is not Kind.ROTATION or claim is None or claim.leaves or seen.paused:
+    if incident.kind is not Kind.ROTATION or claim is None or claim.leaves:
         return ()
     if decided.state not in {State.REPLACING, State.HOLDING} or incident.called_off:
         return ()

@@ -263,7 +263,7 @@ def _taken_back(incident: Incident, seen: Observation, policy: Policy) -> Decisi
 def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView) -> Decision:
     """Let the node take its pod, and wait until the broker is back for good."""
     place = _place(incident)
-    opening = () if node.schedulable and place.returned_at is not None else (Uncordon(node.name),)
+    opening = () if place.returned_at is not None else (Uncordon(node.name),)
     missing = None if not opening else f"{node.name} takes pods again."
     pod = seen.pod_named(incident.pod_name)
     if missing is None and (pod is None or not pod.ready):

@@ -589,9 +589,8 @@ def _recoveries(
         status = seen.statuses.get(node.instance_id or "")
         if incident is None or status is None or not node.ready or signs_of(node, status):
             continue
-        begun = incident.hooks or incident.terminate_asked_at is not None
-        ours = incident.kind is Kind.SICK_NODE
-        if ours and not (begun or incident.called_off) and incident.state in UNDRAINED:
+        begun = incident.called_off or incident.terminate_asked_at is not None
+        if incident.kind is Kind.SICK_NODE and not begun and incident.state in UNDRAINED:
             what = f"well:{len(incident.announcements)}"
             told = _announcement(Kind.SICK_NODE, incident.instance_id, what)
             yield Announce(replace(told, closed=True), f"{incident.instance_id} is well again.")

@@ -119,11 +119,7 @@ MUTANTS = (
         "    return go(State.HOLDING, 'none')\n    if none_will_come(incident, seen):\n"
         "        return _scaled_in(",
     ),
-    _M(
-        "no hold limit",
-        "    if patient and held <= last:\n",
-        "    if patient or held <= last:\n",
-    ),
+    _M("no hold limit", "    if patient and held <= last:\n", "    if patient or held <= last:\n"),
     _M(
         "heartbeats at their timeout",
         "return seen.now - last >= policy.heartbeat_timeout_seconds / 2",
@@ -192,11 +188,7 @@ MUTANTS = (
         "_still_away(incident, seen, policy) if incident.expects_return else None",
         "None",
     ),
-    _M(
-        "Ready is back",
-        "    return not_back(incident, seen, policy)\n",
-        "    return None\n",
-    ),
+    _M("Ready is back", "    return not_back(incident, seen, policy)\n", "    return None\n"),
     _M("back at once", "    if held_seconds < hold_seconds:", "    if held_seconds < 0:"),
     _M(
         "released before the group shows it",
@@ -224,11 +216,7 @@ MUTANTS = (
         "lease for lease in leases if lease.holder != holder or lease.out_at is not None",
         "lease for lease in leases if lease.holder != holder",
     ),
-    _M(
-        "a standing drain ends at once",
-        "return ends if seen.now < ends else None",
-        "return None",
-    ),
+    _M("a standing drain ends at once", "return ends if seen.now < ends else None", "return None"),
     _M(
         "a pause keeps nobody",
         "    if seen.paused:\n        return seen.paused\n    if (until := incident.held_to",

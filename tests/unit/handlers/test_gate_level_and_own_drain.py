@@ -294,7 +294,7 @@ def test_everything_else_leaves_before_kafka() -> None:
     assert made.cluster.evicted == ["operator"]
     assert "First to leave: strimzi/operator." in made.incident().reason
     made.tick()
-    assert made.cluster.evicted == ["operator", POD]
+    assert (made.cluster.evicted, made.cluster.cordons) == (["operator", POD], {NODE: OLD})
 
 
 def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_forced() -> None:
@@ -346,12 +346,19 @@ def test_kafkas_consent_counts_at_the_moment_of_the_eviction() -> None:
     assert made.cluster.evicted == ["operator", POD]
 
 
-def test_a_pause_keeps_kafkas_pod_where_it_is() -> None:
+@every_case(
+    "meanwhile, said",
+    [
+        (paused, "Paused by ada"),
+        (lambda made: made.cluster.place_pod(20, OLD), "orders-broker-b-20 of the same Kafka"),
+    ],
+)
+def test_what_happens_meanwhile_keeps_kafkas_pod_where_it_is(meanwhile: Any, said: str) -> None:
     made = replace_machine(evicting(OPERATOR))
-    paused(made)
+    meanwhile(made)
     made.tick()
     assert made.cluster.evicted == ["operator"]
-    assert "Paused by ada" in made.incident().reason
+    assert said in made.incident().reason
 
 
 def test_a_drain_that_cannot_end_is_kept_and_its_node_takes_pods_again() -> None:

@@ -287,6 +287,7 @@ def test_a_drain_that_a_dead_function_began_is_followed_whatever_is_said(
     drain(station)
     seen = [look(station, seconds=seconds).state for seconds in (60, 1)]
     assert seen == [State.DRAINING, State.GATING]
+    assert len(station.termination_handler.sent) == (1 if word == "freeze" else 2)
 
 
 def test_a_machine_that_booted_before_its_request_is_known_to_have(station: Station) -> None:
@@ -404,6 +405,8 @@ def test_a_machine_that_was_uncordoned_is_not_booted(station: Station, pod: int 
     place = station.incident().in_place
     assert place is not None
     assert "uncordoned" in (place.refusal or "")
+    if pod is None:
+        assert comes_back(station).state is State.RIDDEN_THROUGH
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,12 @@ def test_the_lease_has_one_holder(ledger: Ledger) -> None:
     assert ledger.take_lease("i-0b", 50.0, 30).granted
 
 
+def test_a_lease_is_shared_by_one_party_alone(ledger: Ledger) -> None:
+    for party, node_id in ("r/a/10+11", 10), ("r/a/10+11", 11), ("r/b/20", 20):
+        asked = ledger.take_lease(f"i-{node_id}", 10.0, 30, party=party, node_id=node_id)
+        assert asked.granted is (node_id < 20)
+
+
 def test_only_its_holder_gives_the_lease_back(ledger: Ledger) -> None:
     ledger.drop_lease("i-0a")
     ledger.take_lease("i-0a", 10.0, 30)

@@ -173,6 +173,7 @@ def test_a_dead_instances_hooks_are_let_go_once_its_disks_are_free(station: Stat
     assert station.cluster.completed == []
     station.cluster.on_instance.clear()
     station.cluster.place_pod(10, None, ready=False)
+    assert station.tick().cluster.completed == []
     station.cluster.attached.pop(node_named(OLD))
     station.tick()
     assert {hook for _, hook, result in station.cluster.completed if result == "CONTINUE"} == {

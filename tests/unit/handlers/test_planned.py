@@ -114,8 +114,9 @@ def test_a_window_that_closes_over_the_replacement_waits_for_the_next() -> None:
     announced(station)
     spare(station)
     station.now = START + 3 * 3600 + 1
-    station.tick(2)
-    assert station.cluster.terminated == []
+    station.ledger.take_lease(OLD, station.now, 900, node_id=10)
+    assert station.tick().ledger.leases() == ()
+    assert station.tick().cluster.terminated == []
     assert "opens at 2026-11-21 12:00 UTC" in station.incident().reason
     station.now = START + 26 * 3600
     station.tick(5)

@@ -245,12 +245,6 @@ def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) ->
     assert station.forwarded == []
 
 
-def test_a_replacement_in_another_zone_does_not_count(station: Station) -> None:
-    announce(station)
-    station.cluster.join(NEW, "us-east-1b")
-    assert station.tick().incident().state is State.REPLACING
-
-
 def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> None:
     replace_machine(station)
     station.cluster.terminate("i-0b")

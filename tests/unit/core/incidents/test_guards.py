@@ -106,6 +106,7 @@ def test_a_pod_that_left_a_node_which_stands_was_drained_by_whoever_ended_the_ma
     left = replace(shown(pods=(), state="stopped"), watched=True)
     incident = replace(housed(State.HOLDING), hooks={})
     assert next_action(incident, left, POLICY).state is State.DRAINING
+    assert next_action(replace(incident, node_id=None), left, POLICY).state is State.HOLDING
     died = replace(left, nodes=left.nodes[1:])
     assert next_action(incident, died, POLICY).state is State.GATING
 
@@ -130,6 +131,9 @@ def test_a_volume_on_a_node_keeps_it_whatever_ec2_calls_its_machine() -> None:
     decision = next_action(idle, shown(**held), POLICY)
     assert (decision.state, "the gate stays closed" in decision.reason) == (State.DRAINING, True)
     assert next_action(idle, shown(LONG, **held), POLICY).state is State.RETAINED
+    ends = (shown(at, state="stopped", **held) for at in (1.0, LONG))
+    found = [next_action(replace(idle, state=State.OPENED), end, POLICY).state for end in ends]
+    assert found == [State.OPENED, State.LOST]
 
 
 @pytest.mark.parametrize("state", [State.DRAINING, State.GATING])

@@ -27,6 +27,7 @@ from tests.unit.core.incidents.announced_incidents import (
     observation,
     opened_incident,
 )
+from tests.unit.core.incidents.test_guards import RETAINED
 from tests.unit.views import kafka_view, node_view
 
 GIB = 1024**3
@@ -259,6 +260,7 @@ def test_nothing_else_is_overruled(kafka: ClusterView | None) -> None:
     [
         pytest.param({"announcements": ("rotation:run-1:i-old:1",)}, {}, id="a run's own"),
         pytest.param({}, {"lease_holder": "i-other"}, id="another has the lease"),
+        pytest.param({}, {"drains": (replace(RETAINED, open=True),)}, id="another's drain stands"),
         pytest.param({"replacement": None}, {"nodes": ()}, id="nowhere to go"),
     ],
 )

@@ -152,6 +152,8 @@ def test_a_check_that_fails_for_long_is_announced(check: str, kind: Kind) -> Non
     status = StatusView(instance_id=ID, impaired={check: NOW - 121})
     seen = Snapshot(now=NOW, states={ID: "running"}, statuses={ID: status})
     assert announced(seen).kind is kind
+    # A node's is a sign of its sickness.
+    assert not any(isinstance(each, Announce) for each in found(replace(seen, nodes=(node(),))))
     fresh = replace(status, impaired={check: NOW - 119})
     assert found(replace(seen, statuses={ID: fresh})) == []
 
