@@ -254,7 +254,9 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
     yield from _disruptions(seen)
     yield from sickness_findings(seen)
     yield from left_out(seen.pods, seen.incidents, seen.now)
-    leaving = {i.instance_id for i in seen.incidents if not serves_on(i, seen.now)}
+    # An incident that has begun calls for its machine itself.
+    waits = (i for i in seen.incidents if i.state is State.OPENED and serves_on(i, seen.now))
+    leaving = {i.instance_id for i in seen.incidents} - {i.instance_id for i in waits}
     claims = None if seen.claims is None else (*seen.claims, *seen.standing)
     yield from set_aside(seen.groups, seen.nodes or (), seen.states, leaving, claims)
 

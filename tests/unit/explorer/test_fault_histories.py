@@ -276,7 +276,8 @@ retire a, kafka silent, 300 s, refreshed a, kafka well => 1a 3a a released
 retire a, kafka silent, 300 s, scaled in a, kafka well => 1a a released
 warm a, warm b, refreshed a, refreshed b, spot c => a b c released
 # Machines without Kafka that no group would terminate: no hooks ever stand.
-claim deleted b, restart b, 60 s, retire in an hour b, group gone b => b opened; left_out no_group
+claim deleted b, restart b, 60 s, retire in an hour b, group gone b
+    => b opened; left_out no_group set_aside
 claim deleted b, restart b, 60 s, standby b, retire in an hour b
     => b opened; left_out no_group set_aside
 claim deleted b, restart b, 60 s, standby b, retire in an hour b, 5 min, in service b

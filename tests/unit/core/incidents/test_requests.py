@@ -23,7 +23,7 @@ from core.incidents.joining import (
 )
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, PodView
-from core.incidents.planned import is_rebooting
+from core.incidents.planned import serves_on
 from core.incidents.record import (
     MOST_NOTES,
     Forwarding,
@@ -416,7 +416,7 @@ def test_a_replacement_that_has_begun_is_called_off_where_only_a_reboot_is_left(
 def test_a_reboot_ends_no_machine() -> None:
     reboots, retires = (heard([Word(A, code, 1, 3 * DAY)]) for code in (REBOOT, RETIREMENT))
     assert (reboots.taken_at, retires.taken_at) == (None, 3 * DAY)
-    assert [is_rebooting(each, 3 * DAY) for each in (reboots, retires)] == [True, False]
+    assert [serves_on(each, 3 * DAY) for each in (reboots, retires)] == [False, True]
 
 
 @pytest.mark.parametrize("kind", [Kind.INSTANCE_ISSUE, Kind.VOLUME_PROBLEM, Kind.REBALANCE])
