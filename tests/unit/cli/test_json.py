@@ -105,12 +105,7 @@ def test_an_up_with_nothing_to_do_is_a_document_without_changes(
 
 
 @pytest.mark.parametrize(
-    ("volumes", "named"),
-    [
-        ([], []),
-        (None, None),
-    ],
-    ids=["none are there", "they cannot be read"],
+    ("volumes", "named"), [([], []), (None, None)], ids=["none are there", "they cannot be read"]
 )
 def test_a_destroy_names_the_volumes_or_says_that_they_are_not_known(
     stacks: type[Stacks],

@@ -220,10 +220,7 @@ def test_brokers_and_volumes_go_with_an_ephemeral_environment_alone(
 
 @pytest.mark.parametrize(
     ("volumes", "sentence"),
-    [
-        ([VOLUME], "data-0-orders-0 (100Gi, vol-0a)"),
-        (None, "which they are could not be read"),
-    ],
+    [([VOLUME], "data-0-orders-0 (100Gi, vol-0a)"), (None, "which they are could not be read")],
 )
 def test_a_destroy_names_the_volumes_and_asks_for_the_environments_name(
     stacks: type[Stacks],

@@ -12,12 +12,7 @@ from core.incidents.decide import next_action
 from core.incidents.evicted import starts_again_in_place
 from core.incidents.observation import GroupView, InstanceView, Observation, PodView
 from core.incidents.record import Incident, Replacement, State
-from core.incidents.replacement import (
-    anybody_idle,
-    none_will_come,
-    replacement_for,
-    what_is_coming,
-)
+from core.incidents.replacement import anybody_idle, none_will_come, replacement_for, what_is_coming
 from core.views import ClusterView, Doubt, PartitionView
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import (
