@@ -91,7 +91,8 @@ def _nothing_left(world: World) -> None:
     for name, group in sorted(world.groups.items()):
         for instance_id, state in group.instances.items():
             own = {i.id for i in world.incidents.values() if i.instance_id == instance_id}
-            heard = any(id_ in own for id_, _ in world.paged)
+            # One call stands for all that a lost zone takes along.
+            heard = any(id_ in own for id_, _ in world.paged) or ("", "zone_lost") in world.paged
             if state in {"Terminating:Wait", "Terminating:Retained"} and not heard:
                 break_rule(
                     world, "left", f"{instance_id} of {name} stays {state}, and nobody was called."
