@@ -110,7 +110,7 @@ class SlackChannel:
     def find(self, key: str, since: float, thread: Posted | None) -> Posted | None:
         method, asked = "conversations.history", {"channel": self._channel}
         if thread is not None:
-            method, asked = ("conversations.replies", {"channel": thread.channel, "ts": thread.ts})
+            method, asked = "conversations.replies", {"channel": thread.channel, "ts": thread.ts}
         asked |= {
             "oldest": f"{since:.6f}",
             "include_all_metadata": "true",
