@@ -65,9 +65,8 @@ def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | N
         return [(f"{result.layer}: {result.skipped}", None)]
     counts = Counter(change.operation for change in result.changes)
     said = ", ".join(f"{counts[o]} {_DONE[o]}" for o in _SIGNS if counts[o])
-    found: list[tuple[str, str | None]] = [
-        (f"{result.layer}: {said or 'nothing to change'}", "bold")
-    ]
+    head = f"{result.layer}: {said or 'nothing to change'}"
+    found: list[tuple[str, str | None]] = [(head, "bold")]
     for part in sorted({change.part for change in result.changes}):
         found.append((f"  {part}", None))
         of_part = [change for change in result.changes if change.part == part]
@@ -203,7 +202,6 @@ def parse_targets(
 
 def preview(environment: str, console: Console, wanted: Asked) -> None:
     """Show what `up` would change, layer by layer."""
-    stack_settings.require(environment)
     cannot, felt = _changes(environment, console, wanted)
     results = _preview_results(environment, console, wanted)
     if wanted.as_json:
@@ -221,7 +219,6 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
 
     Layers that build on one which does not exist yet cannot be planned: they are new as well.
     """
-    stack_settings.require(environment)
     cannot, felt = _changes(environment, console, wanted)
     if cannot:
         raise InvalidInput(cannot)
@@ -266,7 +263,6 @@ def _check_kafka(
 
 def destroy(environment: str, console: Console, wanted: Asked) -> None:
     """Say what would go, ask for the environment's name, and remove every layer, last first."""
-    stack_settings.require(environment)
     described = stack_settings.read_described(environment)
     with _layers(environment, console, wanted) as layers:
         api = _api(described, layers)
@@ -331,7 +327,8 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
     """Yield the layers, with progress; an interruption is said as what it leaves."""
     project, path = stack_settings.require(environment), os.environ.get("PATH", os.defpath)
     # Found missing now, not by every provider in words of its own.
-    aws.session(stack_settings.read_described(environment).profile)
+    described = stack_settings.read_described(environment)
+    aws.session(described.profile)
     try:
         with _steps(console) as on_step:
             yield Layers(
@@ -339,7 +336,7 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
                 # This very Python first: an installed command's is on nobody's PATH.
                 {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"},
                 project.root,
-                secrets_provider=stack_settings.secrets_provider(environment, project),
+                secrets_provider=described.secrets_provider,
                 layers=wanted.layers,
                 scope=wanted.scope,
                 on_step=on_step,

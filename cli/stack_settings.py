@@ -117,10 +117,11 @@ class StackSettings:
 
 @dataclass(frozen=True)
 class DescribedEnvironment:
-    """An environment: its spec, and the AWS profile its stacks are set to, if any."""
+    """An environment: its spec, its stacks' AWS profile, if any, and who keeps their secrets."""
 
     spec: ClusterSpec
     profile: str | None
+    secrets_provider: str | None = None
 
 
 def require(environment: str, project: Project | None = None) -> Project:
@@ -164,24 +165,11 @@ def _unknown(environment: str, missing: Sequence[str], project: Project) -> str:
 def read_described(environment: str, project: Project | None = None) -> DescribedEnvironment:
     """Return an environment as its stacks' settings describe it, every layer alike."""
     project = require(environment, project)
-    stored = {layer: _read(project.file(environment, layer)) for layer in LAYERS}
-    first = stored[LAYERS[0]]
-    for layer, settings in stored.items():
-        if _spec_settings(settings) != _spec_settings(first):
-            problem = (
-                f"The settings of {environment}-{layer} name another ClusterSpec than those of "
-                f"{environment}-{LAYERS[0]}: give every layer the same."
-            )
-            raise InvalidInput([problem])
+    first = _first_settings(environment, project)
     profile = first.values.get(PROFILE)
-    return DescribedEnvironment(
-        specs.parse_spec(first, project.root), None if profile is None else str(profile)
-    )
-
-
-def secrets_provider(environment: str, project: Project) -> str | None:
-    """Return who encrypts the secrets of stacks that are made for an environment."""
-    return _read(project.file(environment, LAYERS[0])).secrets_provider
+    spec = specs.parse_spec(first, project.root)
+    said = None if profile is None else str(profile)
+    return DescribedEnvironment(spec, said, first.secrets_provider)
 
 
 def spec_file(named: Path) -> Path:
@@ -189,12 +177,27 @@ def spec_file(named: Path) -> Path:
     if named.is_file() or named.suffix or len(named.parts) != 1:
         return named
     project = require(str(named))
-    path = _read(project.file(str(named), LAYERS[0])).get(specs.PATH_KEY)
-    return named if path is None else Path(os.path.relpath(project.root / path))
+    settings = _first_settings(str(named), project)
+    path = settings.get(specs.PATH_KEY)
+    if path is None or settings.get_object(specs.INLINE_KEY) is not None:
+        problem = "has its ClusterSpec in no file: name one in stillwater:spec of its stacks alone"
+        raise InvalidInput([f"Environment {named} {problem}."])
+    return Path(os.path.relpath(project.root / path))
 
 
-def _spec_settings(settings: StackSettings) -> tuple[object, object]:
-    return settings.get_object(specs.PATH_KEY), settings.get_object(specs.INLINE_KEY)
+def _first_settings(environment: str, project: Project) -> StackSettings:
+    """Return the settings of the first layer, whose ClusterSpec is every layer's."""
+    stored = [_read(project.file(environment, layer)) for layer in LAYERS]
+    keys = specs.PATH_KEY, specs.INLINE_KEY
+    named = [[each.get_object(key) for key in keys] for each in stored]
+    for layer, each in zip(LAYERS, named, strict=True):
+        if each != named[0]:
+            problem = (
+                f"The settings of {environment}-{layer} name another ClusterSpec than those of "
+                f"{environment}-{LAYERS[0]}: give every layer the same."
+            )
+            raise InvalidInput([problem])
+    return stored[0]
 
 
 def _read(path: Path) -> StackSettings:

@@ -93,7 +93,6 @@ def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
     project = Project(tmp_path, tmp_path)
     monkeypatch.setattr(stack_settings, "require", lambda _environment: project)
     monkeypatch.setattr(aws, "session", lambda *_: None)
-    monkeypatch.setattr(stack_settings, "secrets_provider", lambda *_: None)
     describe(monkeypatch, ephemeral=True)
     monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api([VOLUME]))
     monkeypatch.setattr(provision, "wait_until_settled", lambda *_, **__: called.append("settled"))

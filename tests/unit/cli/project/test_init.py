@@ -231,7 +231,7 @@ def test_a_name_that_yaml_reads_as_something_else_is_still_a_name(name: str) -> 
 def test_a_secrets_provider_stands_in_every_stacks_settings(tmp_path: Path) -> None:
     key = "awskms://alias/state?region=us-east-1"
     write(tmp_path, render(answers(secrets_provider=key), RELEASE), force=False)
-    assert stack_settings.secrets_provider("prod", project_at(tmp_path)) == key
+    assert stack_settings.read_described("prod", project_at(tmp_path)).secrets_provider == key
     for layer in LAYERS:
         stored = yaml.safe_load(project_at(tmp_path).file("prod", layer).read_text())
         assert stored["secretsprovider"] == key
@@ -324,6 +324,10 @@ def test_check_takes_an_environments_name(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "prod").mkdir()
     monkeypatch.chdir(tmp_path)
     assert stack_settings.spec_file(Path("prod")) == Path("clusters/prod.yaml")
+    for path in (tmp_path / "config").iterdir():
+        path.write_text("config: {}")
+    with pytest.raises(InvalidInput, match="has its ClusterSpec in no file"):
+        stack_settings.spec_file(Path("prod"))
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,6 @@ def budget_of(**spec: Any) -> Callable[[World], None]:
     return change
 
 
-def labelled(kind: str, **labels: str) -> Callable[[World], None]:
-    return at(f"{kind}.*.metadata.labels", labels)
-
-
 def other(kind: str, image: str) -> Callable[[World], object]:
     return lambda world: world.add(kind, workload(LONG, "legacy", image))
 
@@ -114,7 +110,7 @@ ODD: dict[str, Callable[[World], object]] = {
     "Fargate => machine-unknown": lambda w: every(w, "nodes", providerID=FARGATE),
     "nodes of no provider => machine-unknown": at("nodes.*.spec", {}),
     "nodes of no provider and no zone => machine-unknown zone-unknown": lambda w: (
-        every(w, "nodes", providerID=None), labelled("nodes")(w)),
+        every(w, "nodes", providerID=None), at("nodes.*.metadata.labels", {})(w)),
     "a node that does not answer => node-not-ready": status_of("nodes", NOT_READY),
     "a node that says nothing => node-not-ready": status_of("nodes", {}),
     "a pod that says nothing => pod-silent": status_of("pods", {}),
