@@ -49,10 +49,11 @@ def open_session(
     return opened
 
 
-def _refuse_page(operation_model: Any, response_dict: Mapping[str, Any], **_: Any) -> None:
+def _refuse_page(response_dict: Mapping[str, Any], **_: Any) -> None:
     """Raise for a page, of which botocore makes an answer that holds nothing."""
-    page = "html" in str(response_dict["headers"].get("content-type"))
-    if page and response_dict["status_code"] < 500 and operation_model.name != "GetObject":
+    body = response_dict["body"]  # a stream where the answer is an object of somebody's
+    page = isinstance(body, bytes) and b"<html" in body[:1000].lower()
+    if page and response_dict["status_code"] < 500:
         raise ResponseParserError("a proxy answers in the place of AWS, with a page of its own")
 
 

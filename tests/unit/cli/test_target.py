@@ -153,8 +153,8 @@ def test_a_name_that_no_environment_can_have_is_told_as_that(named: Path, enviro
 
 @pytest.mark.parametrize("asked", ["dynamodb.list_tables", "ec2.describe_vpcs"])
 def test_a_page_of_a_proxys_is_no_answer_that_holds_nothing(asked: str) -> None:
-    page = AWSResponse("https://proxy", 200, {"content-type": "text/html"}, None)
-    page._content = b"<html>Log in</html>"
+    page = AWSResponse("https://proxy", 200, {}, None)
+    page._content = b"<!DOCTYPE html>\n<HTML>Log in</HTML>"
     session: Any = open_session(region="us-east-1", core=botocore.session.Session())
     session.events.register("before-send", lambda **_: page)
     service, operation = asked.split(".")
