@@ -301,7 +301,7 @@ def _from_yaml(path: Path, text: str, found: object = None) -> SpecFile:
             raise
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        said = " ".join(str(error.problem or error.context).split())
+        said = " ".join(str(error.problem or error.context).removeprefix("but ").split())
         kind = "" if isinstance(error, Misread) else "this is not valid YAML: "
         raise InvalidInput([f"{path}{where}: {kind}{said}."]) from None
     except (yaml.YAMLError, ValueError) as error:

@@ -256,7 +256,7 @@ LAUGHS = "a: &a [x, x]\n" + "".join(
     [
         ("name: [", "c.yaml:1:8: this is not valid YAML"),
         ("name: orders\n\tregion: x\n", "c.yaml:2:1: this is not valid YAML"),
-        ("a: 1\n---\nb: 2\n", "c.yaml:2:1: this is not valid YAML"),
+        ("a: 1\n---\nb: 2\n", "c.yaml:2:1: this is not valid YAML: found another document"),
         ("name: *nobody\n", "c.yaml:1:7: this is not valid YAML"),
         ("? [a, b]\n: 1\n", "is not valid YAML"),
         ("at: 2026-99-99\n", "c.yaml:1:5: '2026-99-99' cannot be read as timestamp"),
