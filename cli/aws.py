@@ -51,9 +51,8 @@ def open_session(
 
 def _refuse_page(response_dict: Mapping[str, Any], **_: Any) -> None:
     """Raise for a page, of which botocore makes an answer that holds nothing."""
-    body = response_dict["body"]  # a stream where the answer is an object of somebody's
-    page = isinstance(body, bytes) and b"<html" in body[:1000].lower()
-    if page and response_dict["status_code"] < 500:
+    body, status = response_dict["body"], response_dict["status_code"]  # an object is a stream
+    if isinstance(body, bytes) and b"<html" in body[:1000].lower() and status < 500:
         raise ResponseParserError("a proxy answers in the place of AWS, with a page of its own")
 
 
