@@ -57,6 +57,7 @@ def test_the_group_shows_who_is_released(station: Station, monkeypatch: pytest.M
     assert station.tick(20).incident().state is State.GATING
     assert "its hooks are completed again" in station.incident().reason
     assert station.ledger.leases(), "nobody else goes before the group shows it"
+    assert station.incident().pages == ()
     station.now += 301
     assert station.tick().incident().pages == ("hook_refuses",)
     station.cluster.set_lifecycle(OLD, "Terminating:Retained")

@@ -350,7 +350,8 @@ def test_a_retirement_of_a_lost_machine_started_again_is_heard(station: Station)
 def test_an_older_word_about_a_lost_machine_is_an_echo(station: Station) -> None:
     started_again(station)
     station.announce(hook_event("drain", token="token-of-a-fresh-cycle"))
-    station.announce(at(station, ec2_event(STATE_CHANGE, OLD, state="terminated")))
+    ended = at(station, ec2_event(STATE_CHANGE, OLD, state="terminated"))
+    station.announce(ended.replace("event-EC2", "later-event-EC2"))
     assert station.ledger.get(f"{OLD}.2") is None
 
 

@@ -374,6 +374,12 @@ def test_a_scale_in_restores_the_desired_capacity_once(station: Station) -> None
     assert station.forwarded == []
 
 
+def test_a_scale_in_of_a_group_that_may_not_grow_is_told(station: Station) -> None:
+    station.cluster.change_group(group_of("us-east-1a"), desired=0, maximum=0)
+    assert "its maximum size forbids one" in announce(station).incident().reason
+    assert station.cluster.desired_calls == []
+
+
 def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
     station = Station(policy=replace(POLICY, scale_in="release"))
     name = group_of("us-east-1a")

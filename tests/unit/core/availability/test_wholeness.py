@@ -211,6 +211,14 @@ def test_whatever_is_named_twice_is_doubted(view: ClusterView) -> None:
             assert view_of(twice if of is whole else replace(whole, quorum=twice)).doubts
 
 
+@given(clusters())
+def test_a_replica_that_is_named_twice_is_doubted(view: ClusterView) -> None:
+    whole = answers_of(view)
+    for each in whole.partitions[:1]:
+        twice = each._replace(replicas=(*each.replicas, each.replicas[0]))
+        assert "was described with replicas" in view_of(with_partition(whole, 0, twice)).doubt
+
+
 @MANY
 @given(clusters())
 def test_answers_that_agree_leave_no_doubt(view: ClusterView) -> None:

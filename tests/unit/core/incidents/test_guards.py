@@ -282,6 +282,8 @@ STANDING = {
         "is not Ready"),
     "the pod is gone and Kafka expects the broker": (RETAINED, replace(LATER, pods=()),
         "there is none"),
+    "its pod stands and Kafka does not know the broker": (RETAINED, replace(LATER, kafka=FORGOTTEN),
+        "has not registered"),
     "a stale reading does not know the broker": (RETAINED,
         replace(LATER, pods=(), kafka=replace(FORGOTTEN, stale=True)), "there is none"),
 }  # fmt: skip

@@ -116,6 +116,9 @@ def test_a_marked_claim_names_its_reason_and_has_not_begun(word: str, reason: Re
 
 def test_an_old_claim_that_is_deleted_has_expired() -> None:
     assert reason_of(deleted(spec={"expireAfter": "456h"})) is Reason.EXPIRY  # 19 days
+    rotated = disruption_of(deleted(spec={"expireAfter": "456h"}), NOW, rotated=True)
+    assert rotated is not None
+    assert rotated.reason is Reason.EXPIRY
     assert reason_of(deleted(spec={"expireAfter": "457h"})) is Reason.UNTOLD
     assert reason_of(deleted(spec={"expireAfter": "Never"})) is Reason.UNTOLD
 
