@@ -31,7 +31,7 @@ from core.incidents.actions import (
     stay,
 )
 from core.incidents.consenting import look_again
-from core.incidents.learn import IDLE_PATIENCE_SECONDS, WAITING, attached_there, pod_there
+from core.incidents.learn import IDLE_PATIENCE_SECONDS, WAITING, attached_there, doubt, pod_there
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Incident, State
 from core.incidents.replacement import is_returning, still_missing, why_unready
@@ -75,7 +75,9 @@ def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decis
     ended = f"EC2 confirms that instance {incident.instance_id} is {state or 'gone'}"
     if incident.node_id is None:
         again = look_again(incident, seen, policy)
-        if again and seen.now - incident.held_since <= IDLE_PATIENCE_SECONDS:
+        # A volume there may be Kafka's, whose pod went while nothing could be read.
+        held = not incident.is_hooked and doubt(incident, seen, patient=False)
+        if again and (held or seen.now - incident.held_since <= IDLE_PATIENCE_SECONDS):
             return again
         # A stopped one stands in its hooks still: unanswered, they would run out and retain it.
         hooks = complete(incident, HookResult.CONTINUE)

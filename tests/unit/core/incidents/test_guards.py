@@ -136,6 +136,15 @@ def test_a_volume_on_a_node_keeps_it_whatever_ec2_calls_its_machine() -> None:
     assert found == [State.OPENED, State.LOST]
 
 
+def test_a_machine_that_ended_unseen_is_over_once_no_volume_is_attached_there() -> None:
+    unseen = replace(opened_incident(), kind=Kind.STATE_CHANGE, hooks={})
+    ended = {"state": "terminated", "group": None, "nodes": (), "pods": ()}
+    held = next_action(unseen, shown(LONG, attachments={"old": ("vol-1",)}, **ended), POLICY)
+    pages = [action.key for action in held.actions if isinstance(action, Page)]
+    assert (held.state, pages) == (State.OPENED, ["volume_on_idle_node"])
+    assert next_action(unseen, shown(LONG, **ended), POLICY).state is State.LOST
+
+
 @pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
 def test_who_stood_on_a_node_is_not_learnt_anew_once_its_drain_was_sent(state: State) -> None:
     """Another broker that starts on the old node is not the one whose return is waited for."""
