@@ -2,7 +2,10 @@
 
 import base64
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +17,7 @@ from core.ground.constants import TICKS_MAX_RECEIVE_COUNT
 from core.ground.fields import digest
 from core.ground.naming import NODE_POOL_LABEL
 from handlers.adapters.eks import eks_token
+from infra.functions import packaging
 from local import environment
 from local.aws.queues import WAIT_SECONDS
 from local.demo import spec as demo_spec
@@ -21,6 +25,25 @@ from local.kubernetes.client import Api, ApiError
 from tests.integration.cluster import BROKERS, Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+# Runs in a fresh interpreter: the zip first on the path, what a Lambda lacks made unimportable.
+PROBE = """
+import importlib, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pydantic", "pulumi", "pyspark", "yaml", "kubernetes", "core.cluster"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+sys.path.insert(0, sys.argv[1])
+for name in ("interruption", "tick", "sweep"):
+    module = importlib.import_module(f"handlers.{name}")
+    assert module.__file__.startswith(sys.argv[1]), module.__file__
+    assert callable(module.handler)
+for name in ("aws_lambda_powertools", "kafka", "urllib3", "jmespath", "core"):
+    module = importlib.import_module(name)
+    assert module.__file__.startswith(sys.argv[1]), module.__file__
+"""
 
 
 def ignored(cluster: Cluster, body: str) -> dict[str, Any] | None:
@@ -141,3 +164,15 @@ def test_a_function_that_has_no_business_there_is_unknown_to_kubernetes(cluster:
     with pytest.raises(ApiError) as refusal:
         kubernetes_as(cluster, "interruption").get("/api/v1/nodes")
     assert refusal.value.status == 401
+
+
+def test_every_handler_imports_from_the_zip_alone(tmp_path: Path) -> None:
+    # -I: neither the working directory nor PYTHONPATH; boto3 comes with the Lambda runtime.
+    ran = subprocess.run(
+        [sys.executable, "-I", "-c", PROBE, str(packaging.build(tmp_path).path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"AWS_DEFAULT_REGION": "us-east-1", "PATH": ""},
+    )
+    assert ran.returncode == 0, ran.stderr

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests import alone, slices
 
+pytestmark = pytest.mark.integration
 REPOSITORY = Path(__file__).parents[2]
 ALONE = "Passed only when alone: it waits for the clock somewhere, mend that"
 GROUPS = {f"test_{number}": f"group {number % 9}" for number in range(70)}
