@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from core.ground.errors import StillwaterError, one_line, passed_on
-from handlers.adapters.calls import NO_ANSWER, portions
+from handlers.adapters.calls import MOST_FILTERED, NO_ANSWER, portions
 
 REMEDY = (
     "log in (`aws sso login`), name a profile in AWS_PROFILE, or set AWS_ACCESS_KEY_ID and "
@@ -33,8 +33,6 @@ PATIENCE = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=16,
 )
-# A filter takes no more values.
-FILTER_VALUES = 200
 
 
 def open_session(
@@ -127,7 +125,7 @@ def filtered_pages(
     **given: Any,
 ) -> Iterator[Any]:
     """Yield what EC2 has of some names by a filter, `chosen`, which passes over what is gone."""
-    for portion in portions(sorted(set(names)), FILTER_VALUES):
+    for portion in portions(sorted(set(names)), MOST_FILTERED):
         filters = [{"Name": chosen, "Values": portion}, *beside]
         yield from pages(client, operation, key, Filters=filters, **given)
 

@@ -25,6 +25,7 @@ from cli.terminal import moment_of, say
 from cli.watching import Pace, Page
 from core.events.announcements import URGENT
 from core.ground.errors import InvalidInput, StillwaterError, one_line, passed_on
+from core.ground.naming import instance_of, round_of
 from core.ground.window import clock
 from core.ground.words import span, time_said
 from core.incidents.joining import Pause, ask_release, hold, ignore
@@ -36,8 +37,6 @@ from core.incidents.record import (
     Transition,
     flat,
     from_json,
-    instance_of,
-    round_of,
 )
 from core.slack import durations, outlook, subject, symbol
 from handlers.adapters.aws import tick_message

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from botocore.exceptions import ClientError
 
-from cli.aws import FILTER_VALUES, pages
+from cli.aws import pages
 from core.ground.constants import ABANDON, TERMINATING
 from core.ground.errors import StillwaterError
 from core.ground.instances import table
@@ -24,7 +24,7 @@ from core.model.nodes import (
     ScheduledEvent,
     TemplateName,
 )
-from handlers.adapters.calls import portions
+from handlers.adapters.calls import MOST_FILTERED, portions
 
 # A template, and what it starts machines by as EC2 has it.
 Started: TypeAlias = tuple[MachineTemplate, Mapping[str, Any]]
@@ -85,7 +85,7 @@ def _parts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _there(ec2: Any, kind: str, wanted: Iterable[str]) -> Iterator[str]:
     call, answer, chosen, key = LISTED[kind]
-    for portion in portions(sorted(wanted), FILTER_VALUES):
+    for portion in portions(sorted(wanted), MOST_FILTERED):
         asked = {"Filters": [{"Name": chosen, "Values": portion}], **ALSO.get(kind, {})}
         found = pages(ec2, call, answer, **asked)
         # Only images have a state.

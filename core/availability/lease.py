@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.ground.fields import unread_keys
+from core.ground.naming import instance_of, round_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +114,7 @@ def hinders(lease: Lease, holder: str, party: str | None) -> bool:
 
 def _same_instance(one: str, other: str) -> bool:
     """Say whether two incidents are rounds of one instance: it does not wait for itself."""
-    return one.partition(".")[0] == other.partition(".")[0]
-
-
-def _round(holder: str) -> int:
-    return int(holder.partition(".")[2] or 1)
+    return instance_of(one) == instance_of(other)
 
 
 def _together(lease: Lease, party: str | None) -> bool:
@@ -207,6 +204,6 @@ def release(leases: Iterable[Lease], holder: str, *, ended: bool = False) -> tup
     """
     if ended:
         ends = {lease.holder for lease in leases if _same_instance(lease.holder, holder)}
-        ends = {each for each in ends if _round(each) <= _round(holder)}
+        ends = {each for each in ends if round_of(each) <= round_of(holder)}
         return tuple(lease for lease in leases if lease.holder not in ends)
     return tuple(lease for lease in leases if lease.holder != holder or lease.out_at is not None)

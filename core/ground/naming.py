@@ -380,3 +380,27 @@ def adopted_gate(prefix: str) -> str:
 def gate_host(name: str, namespace: str) -> str:
     """Return the name by which the API server knows an eviction gate."""
     return f"{name}.{namespace}.svc"
+
+
+def incident_id(instance_id: str, round_number: int) -> str:
+    """Return the id of an instance's incident; a retained instance may be announced again."""
+    return instance_id if round_number == 1 else f"{instance_id}.{round_number}"
+
+
+def round_of(id_: str) -> int:
+    """Return the round that an incident's id names.
+
+    >>> [round_of(id_) for id_ in ("i-0a", "i-0a.2")]
+    [1, 2]
+    """
+    _, _, number = id_.partition(".")
+    return int(number) if number else 1
+
+
+def instance_of(id_: str) -> str:
+    """Return the instance that an incident's id names.
+
+    >>> instance_of("i-0a.2")
+    'i-0a'
+    """
+    return id_.partition(".")[0]

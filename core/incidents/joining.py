@@ -18,7 +18,7 @@ from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.events.announcements import CLOCKS_APART_SECONDS, ISSUES, URGENT
 from core.ground.errors import Conflict, InvalidInput
 from core.ground.fields import drop_keys, instance_in, part, readable, text
-from core.ground.naming import DRAIN_HOOK
+from core.ground.naming import DRAIN_HOOK, incident_id, instance_of, round_of
 from core.ground.window import clock
 from core.incidents.record import (
     Incident,
@@ -32,10 +32,7 @@ from core.incidents.record import (
     disrupted_for,
     flat,
     governing,
-    incident_id,
-    instance_of,
     is_another,
-    round_of,
 )
 
 _GRAVITY = tuple(Kind)

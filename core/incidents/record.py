@@ -21,6 +21,7 @@ from core.events import Interruption, Kind
 from core.events.announcements import URGENT
 from core.events.health import ChangeResponse, answer_to
 from core.ground.fields import UNREAD, field_values, own_document, take_word, unread_keys
+from core.ground.naming import instance_of
 
 
 class State(StrEnum):
@@ -467,30 +468,6 @@ class Incident:
     def waits_since(self) -> float:
         """Return from when the hold limit counts: not while a person or a frozen zone keeps it."""
         return max(self.held_since, self.kept_at or 0.0)
-
-
-def incident_id(instance_id: str, round_number: int) -> str:
-    """Return the id of an instance's incident; a retained instance may be announced again."""
-    return instance_id if round_number == 1 else f"{instance_id}.{round_number}"
-
-
-def round_of(id_: str) -> int:
-    """Return the round that an incident's id names.
-
-    >>> [round_of(id_) for id_ in ("i-0a", "i-0a.2")]
-    [1, 2]
-    """
-    _, _, number = id_.partition(".")
-    return int(number) if number else 1
-
-
-def instance_of(id_: str) -> str:
-    """Return the instance that an incident's id names.
-
-    >>> instance_of("i-0a.2")
-    'i-0a'
-    """
-    return id_.partition(".")[0]
 
 
 def is_unattended(incident: Incident, now: float, late_seconds: float) -> bool:

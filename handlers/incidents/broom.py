@@ -22,10 +22,10 @@ from aws_lambda_powertools import Logger
 
 from core.events import Kind
 from core.ground.errors import Conflict, StillwaterError
-from core.ground.naming import SYSTEM_POOL
+from core.ground.naming import SYSTEM_POOL, instance_of
 from core.ground.words import id_list
 from core.incidents.observation import NodeClaim, NodeView, PodView
-from core.incidents.record import Incident, State, instance_of, to_json
+from core.incidents.record import Incident, State, to_json
 from core.incidents.record import is_unattended as incident_unattended
 from core.incidents.sweep import (
     Announce,

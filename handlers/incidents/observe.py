@@ -10,6 +10,7 @@ from core.availability.lease import Lease, blocking_holder, companions, hinders,
 from core.availability.operator import OperatorView
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown
+from core.ground.naming import instance_of
 from core.ground.placement import PodNeeds
 from core.incidents.consenting import asks_of_all, unleased_drains, waiting_turns
 from core.incidents.learn import learn
@@ -21,7 +22,7 @@ from core.incidents.observation import (
     RootTask,
     StandingDrain,
 )
-from core.incidents.record import Incident, State, instance_of
+from core.incidents.record import Incident, State
 from core.incidents.replacement import places
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud

@@ -20,14 +20,8 @@ from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.ground.constants import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED
 from core.ground.errors import Conflict
 from core.ground.fields import as_document, digest, drop_keys, field_values
-from core.incidents.record import (
-    Incident,
-    State,
-    from_json,
-    incident_id,
-    to_json,
-    undocumented_incident,
-)
+from core.ground.naming import incident_id
+from core.incidents.record import Incident, State, from_json, to_json, undocumented_incident
 from core.rotation.rebalance import Rebalance
 from core.rotation.run_record import Run
 from core.settings.functions import Writing

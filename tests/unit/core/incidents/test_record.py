@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from core.events import Kind, parse
 from core.ground.errors import InvalidInput
 from core.ground.fields import as_document
+from core.ground.naming import incident_id
 from core.incidents.actions import Decision, ForwardDrain, Heartbeat, Page, settle
 from core.incidents.decide import next_action, why_unanswered
 from core.incidents.joining import (
@@ -49,7 +50,6 @@ from core.incidents.record import (
     Section,
     State,
     from_json,
-    incident_id,
     is_unattended,
     to_json,
 )
