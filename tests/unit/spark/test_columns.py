@@ -398,7 +398,7 @@ def test_tags_that_cannot_be_read_are_not_called_absent(tmp_path: Path) -> None:
 
 def test_without_any_kafka_the_tags_are_told_and_long_ones_cut_short(tmp_path: Path) -> None:
     key, long = "resourceTags/user:team", {"resourceTags/user:note": "x" * 9000}
-    path = text({key: "streaming"}, {key: "web", **long}, {key: "web"}, {})(tmp_path)
+    path = text({key: "streaming"}, {key: "web", **long}, {key: "web"}, {key: "n/a "})(tmp_path)
     _, rows, store = ingested(path)
     found, note = store.rows(tables.TAGS_FOUND)
     assert {row.attribution for row in rows} == {"unattributed"}
