@@ -3,6 +3,7 @@
 A list holds the URN of every resource of one cluster. What Pulumi does not find under its URN it
 deletes and makes again, so a URN that goes is a broker's node, a queue or a table that goes. Behind
 a URN stands what keeps the resource: `protected`, or left where it is when it leaves the program.
+The example's list is whole; that of another cluster holds what differs from it, `+` and `-`.
 """
 
 import os
@@ -20,6 +21,7 @@ from tests.unit.infra.variants import EVERYTHING
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(__file__).resolve().parent / "golden"
+EXAMPLE = "example"
 PROTECTED, RETAINED = "protected", "retained-on-delete"
 COMMAND = "python -m tests.unit.stacks.golden_urns"
 
@@ -40,7 +42,7 @@ def clusters() -> Mapping[str, dict[str, Any]]:
     secured = {**plain["kafka"], "internal_listener": {"authentication": "tls"}}
     full = {**plain, **optional, "kafka": secured}
     return {
-        "example": plain,
+        EXAMPLE: plain,
         "example-with-every-option": full,
         "example-on-karpenter": {**plain, "node_provisioner": "karpenter"},
     }
@@ -57,7 +59,11 @@ def _line(resource: Resource) -> str:
 
 
 def golden(name: str) -> list[str]:
-    return (FOLDER / f"{name}.txt").read_text().splitlines()
+    read = (FOLDER / f"{name}.txt").read_text().splitlines()
+    if name == EXAMPLE:
+        return read
+    of = {sign: {line[2:] for line in read if line[0] == sign} for sign in "+-"}
+    return sorted((set(golden(EXAMPLE)) - of["-"]) | of["+"])
 
 
 def urns(of: list[str]) -> list[str]:
@@ -74,8 +80,13 @@ def _write() -> None:
         os.environ["STILLWATER_CACHE"] = cache
         # As in the tests: EMR's packages are there where pip finds them.
         os.environ[report_job.SWITCH] = report_job.NEVER
-        for name, raw in clusters().items():
-            (FOLDER / f"{name}.txt").write_text("\n".join(lines(run_layers(raw))) + "\n")
+        now = {name: set(lines(run_layers(raw))) for name, raw in clusters().items()}
+    plain = now[EXAMPLE]
+    for name, every in now.items():
+        changed = [f"+ {line}" for line in sorted(every - plain)]
+        changed += [f"- {line}" for line in sorted(plain - every)]
+        listed = sorted(every) if name == EXAMPLE else changed
+        (FOLDER / f"{name}.txt").write_text("\n".join(listed) + "\n")
 
 
 if __name__ == "__main__":
