@@ -141,6 +141,8 @@ def test_a_machine_stays_and_gets_the_new_root_volume(station: Station) -> None:
     assert not station.cluster.node_views[OLD].schedulable
     joins_again(station)
     look(station)
+    station.cluster.place_pod(10, OLD, ready=False)
+    assert "is not Ready yet" in look(station).reason
     station.cluster.place_pod(10, OLD)
     assert "is registered and still fenced" in look(station).reason
     ended = comes_back(station)
@@ -385,6 +387,7 @@ def test_without_a_whole_reading_ec2_is_not_asked(station: Station, quorum: str 
     view = replace(healthy_kafka(out=10), stale=True)
     station.cluster.kafka = None if quorum is None else view
     look(station, seconds=2)
+    assert "Nothing is replaced without a whole reading" in look(station).reason
     look(station, seconds=130)
     look(station)
     assert [trial for _, _, trial in station.roots.asked] == [True]
@@ -451,16 +454,26 @@ def test_a_plan_says_who_stays_and_why_others_do_not(station: Station) -> None:
     assert seconds[20] < seconds[10]
 
 
-def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> None:
-    station.cluster.change_node(OLD, schedulable=False)
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        ({"schedulable": False}, "A person has cordoned"),
+        ({"ready": False}, "is not Ready, so a boot may not bring it back"),
+    ],
+    ids=["cordoned", "not Ready"],
+)
+def test_a_node_that_is_unfit_makes_it_a_replacement(
+    station: Station, node: dict[str, Any], why: str
+) -> None:
+    station.cluster.change_node(OLD, **node)
     start(station)
     turn(station)
     for _ in range(4):
         incident = look(station)
     assert incident.state is State.REPLACING
     assert incident.in_place is not None
-    assert "A person has cordoned" in (incident.in_place.refusal or "")
-    assert not station.cluster.node_views[OLD].schedulable
+    assert why in (incident.in_place.refusal or "")
+    assert station.cluster.node_views[OLD].schedulable is node.get("schedulable", True)
 
 
 def test_its_own_cordon_under_which_nothing_was_sent_makes_it_none(station: Station) -> None:

@@ -119,9 +119,14 @@ def test_a_machine_that_runs_again_gets_its_node_back(station: Station) -> None:
     station.cluster.place_pod(10, None, ready=False)
     station.tick()
     assert not tainted(station)
+    station.cluster.place_pod(10, OLD, ready=False)
+    # A person puts it out of service once more.
+    station.cluster.change_node(OLD, out_of_service=True)
+    assert station.tick().incident().state is State.GATING
     station.cluster.place_pod(10, OLD)
     station.cluster.kafka = healthy_kafka()
     assert station.tick().incident().state is State.RIDDEN_THROUGH
+    assert tainted(station)
 
 
 def test_what_a_deleted_node_left_attached_is_let_go(station: Station) -> None:

@@ -238,6 +238,17 @@ def test_a_drain_is_not_sent_again_without_consent(station: Station) -> None:
     assert len(station.forwarded) == 2
 
 
+def test_one_that_aws_takes_within_minutes_is_drained_again_whatever_kafka_says(
+    station: Station,
+) -> None:
+    replace_machine(station)
+    station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    station.cluster.kafka = healthy_kafka(out=30)
+    station.now += POLICY.forward_again_seconds + 1
+    station.tick()
+    assert len(station.forwarded) == 2
+
+
 def test_who_is_let_go_waits_for_a_drain_before_it_and_ends_it(station: Station) -> None:
     """The incident before it is over, and was not alive to give its lease back."""
     replace_machine(station)

@@ -141,6 +141,11 @@ def test_a_broker_that_is_back_leads_one_partition_first_and_then_ever_more(
     turn(station)
     come_back(station, OLD)
     assert turn(station).turn_of(10).phase is Phase.RETURNING
+    home = station.cluster.pods[10].node_name
+    (machine,) = (i for i, node in station.cluster.node_views.items() if node.name == home)
+    station.cluster.change_node(machine, ready=False)
+    assert "is not Ready" in turn(station).turn_of(10).reason
+    station.cluster.change_node(machine, ready=True)
     view = station.cluster.read()
     row = replace(view.partitions[0], replicas=(10, 20, 30), isr=(10, 20, 30), leader=20)
     rows = tuple(replace(row, topic="many", partition=n) for n in range(40))

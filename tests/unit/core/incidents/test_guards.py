@@ -9,7 +9,14 @@ from core.availability.consent import Freeze
 from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind
 from core.ground.fields import Unknown
-from core.incidents.actions import CompleteHook, ForwardDrain, HookResult, Page, TakeLease
+from core.incidents.actions import (
+    LATE_REPLACEMENT_SECONDS,
+    CompleteHook,
+    ForwardDrain,
+    HookResult,
+    Page,
+    TakeLease,
+)
 from core.incidents.consenting import not_ended
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
@@ -289,8 +296,8 @@ STANDING = {
         "have no quorum"),
     "the pod is not Ready": (RETAINED, replace(LATER, pods=(replace(BACK, ready=False),)),
         "is not Ready"),
-    "the pod is gone and Kafka expects the broker": (RETAINED, replace(LATER, pods=()),
-        "there is none"),
+    "the pod is gone and Kafka expects the broker": (RETAINED,
+        replace(LATER, pods=(replace(BACK, name="c-broker-b-20", node_id=20),)), "there is none"),
     "its pod stands and Kafka does not know the broker": (RETAINED, replace(LATER, kafka=FORGOTTEN),
         "has not registered"),
     "a stale reading does not know the broker": (RETAINED,
@@ -313,6 +320,14 @@ def test_a_drain_stands_while(drain: StandingDrain, seen: Observation, why: str)
     reason = not_ended(drain, seen, LONG_DRAINS)
     assert reason is not None
     assert why in reason
+
+
+def test_a_drain_of_one_that_is_over_calls_a_person_once_it_stands_too_long() -> None:
+    for drain, called in ((RETAINED, ["drain_standing"]), (replace(RETAINED, open=True), [])):
+        late = shown(LATE_REPLACEMENT_SECONDS + 1, drains=(drain,))
+        decision = next_action(leaver(), late, PATIENT)
+        assert decision.state is State.HOLDING
+        assert [a.key for a in decision.actions if isinstance(a, Page)] == called
 
 
 @every_case(("drain", "seen"), ENDED.values(), ids=ENDED)

@@ -154,6 +154,8 @@ def test_only_who_is_called_well_by_everybody_is_well_again() -> None:
     assert list(sickness_findings(ward({"i-a1": storage(1)}, incidents=TREATED))) == []
     begun = replace(TREATED[0], terminate_asked_at=NOW)
     assert list(sickness_findings(ward({}, incidents=(begun,)))) == []
+    drained = replace(TREATED[0], state=State.DRAINING)
+    assert list(sickness_findings(ward({}, incidents=(drained,)))) == []
     retired = replace(TREATED[0], kind=Kind.SCHEDULED_CHANGE)
     assert list(sickness_findings(ward({}, incidents=(retired,)))) == []  # It leaves all the same.
 

@@ -13,7 +13,7 @@ from core.rotation.plan import Build, Launched, stale_template, why_outdated, wh
 from core.rotation.preconditions import objections
 from core.rotation.progress import KEY, OVERTAKEN_AFTER_SECONDS, counting_since, next_step
 from core.rotation.run_record import Begin, Options, Phase, Run, RunState, RunStep, open_run, resume
-from core.views import ClusterView, PartitionView
+from core.views import ClusterView, Doubt, PartitionView
 from tests.every_case import every_case
 from tests.unit.core.availability.clusters import around, turn_of
 from tests.unit.operator_at_work import operator_view
@@ -336,3 +336,13 @@ def test_an_older_kubelet_in_the_same_image_is_said_and_no_reason() -> None:
 def test_a_kubelet_of_the_same_minor_version_or_none_is_no_reason(kubelet: str) -> None:
     unknown = Launched(replace(OLD, image_id=None), OLD)
     assert why_outdated(unknown, kubelet, SERVER) is None
+
+
+def test_one_that_nobody_knows_is_taken_off_the_run_once_the_reading_is_whole() -> None:
+    gone = replace(seen_at(1.0), pods=(), kafka=kafka_view((20, 30)))
+    left = next_step(a_run(), gone, policy_with()).run.turn_of(10)
+    assert (left.phase, left.reason) == (Phase.SKIPPED, "Node 10 is no longer part of the cluster.")
+    doubtful = replace(
+        gone, kafka=replace(gone.kafka, doubts=(Doubt("Broker 20 did not answer."),))
+    )
+    assert next_step(a_run(), doubtful, policy_with()).run.turn_of(10).phase is Phase.WAITING
