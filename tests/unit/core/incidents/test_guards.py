@@ -12,6 +12,7 @@ from core.ground.fields import Unknown
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,
     CompleteHook,
+    DropLease,
     ForwardDrain,
     HookResult,
     Page,
@@ -124,6 +125,15 @@ EVICTED = replace(housed(State.HOLDING), kind=Kind.EVICTION, hooks={})
 def test_an_eviction_that_a_dead_gate_let_through_is_followed() -> None:
     decision = next_action(EVICTED, shown(own_drain_at=0.5), POLICY)
     assert (decision.state, decision.forwarded_at) == (State.DRAINING, 0.5)
+
+
+def test_an_eviction_whose_pod_stays_is_over_once_its_broker_is_whole_there() -> None:
+    asked = replace(EVICTED, state=State.DRAINING, forwarded=Forwarding(first_at=0.5, last_at=0.5))
+    fenced = {"kafka": healthy_kafka(out=10)}
+    for view in (shown(2.0), shown(120.0, **fenced)):
+        assert next_action(asked, view, POLICY).state is State.DRAINING
+    over = next_action(asked, shown(120.0), POLICY)
+    assert (over.state, DropLease(ended=True) in over.actions) == (State.RIDDEN_THROUGH, True)
 
 
 def test_whoever_has_asked_lately_waits_for_a_turn_and_who_is_silent_for_none() -> None:
