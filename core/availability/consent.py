@@ -402,12 +402,16 @@ class LeaderPlan:
 
 
 def plan(
-    partitions: Iterable[PartitionView], original: Mapping[Partition, Order], avoid: frozenset[int]
+    partitions: Iterable[PartitionView],
+    original: Mapping[Partition, Order],
+    avoid: frozenset[int],
+    moving: Collection[str] = (),
 ) -> LeaderPlan:
     """Return what makes others than `avoid` lead, and gives back what nobody avoids any more.
 
-    A partition is left alone where no replica outside `avoid` is in sync; one whose replicas were
-    moved to other brokers meanwhile is taken as it is now.
+    A partition is left alone where no replica outside `avoid` is in sync, and while it is among
+    those `moving` to other brokers: another order would be its new target, old replicas and all.
+    One whose replicas were moved to other brokers meanwhile is taken as it is now.
     """
     orders: dict[Partition, Order] = {}
     elect: set[Partition] = set()
@@ -415,6 +419,10 @@ def plan(
     for partition in partitions:
         key = (partition.topic, partition.partition)
         own = original.get(key, partition.replicas)
+        if partition.name in moving:
+            if key in original:
+                kept[key] = own
+            continue
         if set(own) != set(partition.replicas):
             own = partition.replicas
         wanted = _away_from(avoid, own, partition.isr)

@@ -199,3 +199,12 @@ def test_leaders_stay_where_a_reading_hides_a_partition(station: Station) -> Non
     with pytest.raises(StillwaterError, match="hides topic payments"):
         leadership.avoid("test", [10])
     assert station.cluster.reordered == []
+
+
+def test_a_partition_that_is_moving_keeps_its_movers_order(station: Station) -> None:
+    whole = healthy_kafka()
+    led = [p for p in whole.partitions if p.leader == 10]
+    station.cluster.kafka = replace(whole, reassigning=(led[0].name,))
+    station.leadership.avoid("test", [10])
+    (orders,) = station.cluster.reordered
+    assert orders.keys() == {(p.topic, p.partition) for p in led[1:]}
