@@ -12,9 +12,6 @@ import pytest
 from rich.console import Console
 
 from core import cluster, timing
-from core.checks.table import description_findings
-from core.cluster import rights
-from core.cluster.rights import FUNCTION_CALLS
 from core.ground.naming import cluster_ca_secret
 from local.demo import clients, costs
 from local.demo import spec as demo_spec
@@ -83,19 +80,6 @@ def test_the_demos_cluster_is_valid_and_its_timeouts_agree() -> None:
     spec = cluster.parse(demo_spec.spec(Place(11, Path("/nowhere"))))
     assert [v.sentence for v in timing.check(spec)] == []
     assert spec.network.vpc_cidr == "10.11.0.0/16"
-
-
-def test_the_demos_kafka_knows_its_clients_by_name() -> None:
-    described = cluster.parse(demo_spec.spec(Place(41, Path("/unused"))))
-    asked = rights.listeners(described.kafka).values()
-    assert {listener.authentication for listener in asked} == {"tls"}
-    may = {client.name: client.sentence for client in rights.clients(described)}
-    assert may["producer"].endswith("may Create, Describe, Write on topic orders.")
-    assert may["consumer"].endswith("may Describe, Read on topic orders.")
-    assert len(may) == len(clients.users()) + len(FUNCTION_CALLS)
-    found, _accepted = description_findings(described)
-    (taken,) = [each for each in found if each.check == "user-takes-everything"]
-    assert taken.subject == "user administrator"
 
 
 def test_what_an_earlier_run_was_billed_is_not_in_the_next_ones_report(tmp_path: Path) -> None:

@@ -71,25 +71,6 @@ def test_a_later_variable_may_refer_to_an_earlier_one_and_wins_over_the_base() -
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("metadata.name", "demo-0"),
-        ("metadata.namespace", "kafka"),
-        ("spec.nodeName", "ip-10-11-0-4.ec2.internal"),
-        ("status.podIP", "10.11.5.6"),
-        ("status.hostIP", "10.11.0.4"),
-    ],
-)
-def test_a_field_of_the_pod_becomes_a_value(path: str, value: str) -> None:
-    assert variables(from_field(path))["X"] == value
-
-
-def test_keys_of_config_maps_and_secrets_become_values() -> None:
-    assert variables(from_key("configMapKeyRef", "settings", "size"))["X"] == "3"
-    assert variables(from_key("secretKeyRef", "keys", "token"))["X"] == "s3cret"
-
-
-@pytest.mark.parametrize(
     "entry",
     [
         from_key("configMapKeyRef", "absent", "size"),

@@ -59,17 +59,6 @@ def probes(of: KafkaCluster) -> list[Any]:
     return [container["readinessProbe"], container["livenessProbe"]]
 
 
-def test_probes_ask_the_agent_by_the_rules_of_the_cluster() -> None:
-    asked = replace(cluster(), metrics=("kafka_.*",), health_rules="strict", health_agent_port=8080)
-    readiness, liveness = probes(asked)
-    assert readiness["httpGet"]["path"].startswith("/v1/ready/")
-    assert liveness["httpGet"]["path"].startswith("/v1/alive/")
-    assert readiness["httpGet"]["path"].endswith("?rules=strict")
-    assert "tcpSocket" not in readiness
-    # Pod Security's baseline refuses it.
-    assert "host" not in readiness["httpGet"]
-
-
 @pytest.mark.parametrize("without", [{"health_rules": None}, {"metrics": ()}])
 def test_without_rules_or_metrics_probes_ask_for_the_port(without: dict[str, Any]) -> None:
     asked = replace(cluster(), metrics=("kafka_.*",), health_rules="strict", health_agent_port=8080)

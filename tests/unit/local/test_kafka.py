@@ -5,23 +5,10 @@ from pathlib import Path
 import pytest
 
 from core.ground.errors import MissingPrerequisite, StillwaterError
-from local.kafka import classes, container, jars, run
+from local.kafka import classes, jars, run
 from local.kubernetes import images
 from local.place import Place
 from local.tools import prerequisites
-
-TEMPLATE = (
-    "node.id=10\n"
-    "listeners=REPLICATION-9091://${POD_ADDRESS}:9091\n"
-    "log.dirs=/var/lib/kafka/data-1/kafka-log10,/var/lib/kafka/data-10/kafka-log10\n"
-)
-MOUNTS = {"/var/lib/kafka/data-1": Path("/v/one"), "/var/lib/kafka/data-10": Path("/v/ten")}
-
-
-def test_paths_and_address_become_this_machines() -> None:
-    config = run.settings(run.effective(TEMPLATE, "127.41.1.5", MOUNTS))
-    assert config["listeners"] == "REPLICATION-9091://127.41.1.5:9091"
-    assert config["log.dirs"] == "/v/one/kafka-log10,/v/ten/kafka-log10"
 
 
 def test_certificates_and_their_key_become_one_file_that_nobody_else_reads(tmp_path: Path) -> None:
@@ -44,15 +31,8 @@ def test_certificates_and_their_key_become_one_file_that_nobody_else_reads(tmp_p
 
 def test_a_small_heap_gets_a_small_cleaner_unless_the_config_says_otherwise() -> None:
     key = "log.cleaner.dedupe.buffer.size"
-    assert run.settings(run.effective(TEMPLATE, "a", {}))[key] == "8388608"
-    assert run.settings(run.effective(f"{TEMPLATE}{key}=1\n", "a", {}))[key] == "1"
-
-
-def test_only_new_directories_are_formatted(tmp_path: Path) -> None:
-    old, new = tmp_path / "old", tmp_path / "new"
-    old.mkdir()
-    (old / "meta.properties").touch()
-    assert run.unformatted_directories(f"log.dirs={old},{new}\n") == [new]
+    assert run.settings(run.effective("", "a", {}))[key] == "8388608"
+    assert run.settings(run.effective(f"{key}=1\n", "a", {}))[key] == "1"
 
 
 def test_java_forgets_addresses_and_reads_the_twins_hosts() -> None:
@@ -104,13 +84,6 @@ def command(mounts: dict[str, Path]) -> list[str]:
         pod_ip="10.41.1.5",
     )
     return images.launch(request).argv
-
-
-def test_the_command_knows_its_pods_address_mounts_and_configuration() -> None:
-    argv = command({f"{container.CONFIG_MOUNT}/": Path("/cm"), "/data": Path("/vol")})
-    assert argv[argv.index("--config") + 1] == "/cm"
-    assert argv[argv.index("--address") + 1] == "127.41.1.5"
-    assert [part for part in argv if part.startswith("--mount")] == ["--mount=/data=/vol"]
 
 
 def test_a_pod_without_configuration_is_one_sentence() -> None:

@@ -1,5 +1,4 @@
 import base64
-import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,7 +8,7 @@ from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
 from local.pulumi import kubernetes_helm
 from local.pulumi.kubernetes_helm import chart_folder
-from local.pulumi.kubernetes_login import KubeconfigCluster, read_kubeconfig
+from local.pulumi.kubernetes_login import read_kubeconfig
 from local.pulumi.kubernetes_objects import Objects, ObjectTarget, body, target
 from local.pulumi.kubernetes_provider import KubernetesProvider, with_value_of
 from local.pulumi.provider import CheckFailed, Existing, Resource
@@ -29,19 +28,6 @@ def _kubeconfig(user: dict[str, Any], ca: str | None = PEM) -> dict[str, Any]:
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "region"), [(["--region", "eu-west-1"], "eu-west-1"), ([], "us-east-1")]
-)
-def test_a_kubeconfig_of_eks_names_its_cluster_and_region(
-    arguments: list[str], region: str
-) -> None:
-    token = ["eks", "get-token", "--cluster-name", "one", *arguments]
-    config = _kubeconfig({"exec": {"command": "aws", "args": token}})
-    expected = KubeconfigCluster("https://127.42.250.4:6443", PEM, eks_name="one", region=region)
-    assert read_kubeconfig(config) == expected
-    assert read_kubeconfig(json.dumps(config)) == expected
 
 
 @pytest.mark.parametrize(
@@ -83,14 +69,6 @@ def test_a_nameless_object_gets_a_name_once() -> None:
     assert first["metadata"]["annotations"] == {"pulumi.com/autonamed": "true"}
     assert again == first
     assert other["metadata"]["name"] != first["metadata"]["name"]
-
-
-def test_an_object_with_a_name_is_left_as_it_is() -> None:
-    inputs = _storage("gp3", {})
-    assert (
-        KubernetesProvider().check(_resource("storage.k8s.io/v1:StorageClass"), {}, inputs)
-        == inputs
-    )
 
 
 def test_an_object_without_a_kind_is_refused() -> None:

@@ -36,11 +36,6 @@ def test_new_connections_go_to_healthy_targets_or_to_all(
     assert set(backends(targets(**states)).open_to) == open_to
 
 
-def test_a_draining_target_keeps_its_connections_and_an_unhealthy_one_does_not() -> None:
-    found = backends(targets(one="healthy", two="draining", three="unhealthy"))
-    assert found.keeps == {ONE, TWO}
-
-
 def test_targets_take_turns() -> None:
     listener = NlbListener(9094, backends=Backends((ONE, TWO), frozenset({ONE, TWO})))
     assert [listener.choose() for _ in range(4)] == [ONE, TWO, ONE, TWO]

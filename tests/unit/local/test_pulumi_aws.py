@@ -112,13 +112,6 @@ def test_a_directory_becomes_the_same_zip_every_time(tmp_path: Path) -> None:
     assert zipfile.ZipFile(io.BytesIO(first)).namelist() == ["handlers/tick.py"]
 
 
-def test_a_zip_is_deployed_byte_for_byte(tmp_path: Path) -> None:
-    file = tmp_path / "function.zip"
-    file.write_bytes(b"as built")
-    archive = Asset(is_archive=True, sha256="", content={"path": str(file)})
-    assert zip_bytes(archive) == b"as built"
-
-
 def test_a_missing_archive_is_one_sentence() -> None:
     archive = Asset(is_archive=True, sha256="", content={"path": "/nowhere/function.zip"})
     with pytest.raises(InvalidInput, match=r"^/nowhere/function.zip cannot be read"):

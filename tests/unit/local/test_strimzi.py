@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.kubernetes import crds, strimzi_resources
+from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import annotated_ids, node_ids
-from local.kubernetes.strimzi_roller import is_ready, next_to_roll
+from local.kubernetes.strimzi_roller import next_to_roll
 from tests.unit.local.described_kafka import pool, rendered_pod
 
 
@@ -33,12 +33,6 @@ def test_ids_come_from_the_annotation_then_the_lowest_free() -> None:
         "a": [0, 10, 11],
         "b": [1],
     }
-
-
-def test_a_node_keeps_its_id_when_the_annotation_changes() -> None:
-    grown = pool("a", "broker", replicas=2, ids="[50-59]")
-    grown["status"] = {"nodeIds": [10]}
-    assert node_ids([grown]) == {"a": [10, 50]}
 
 
 @given(
@@ -97,17 +91,3 @@ def test_one_outdated_pod_restarts_while_all_others_are_ready(
     pods: dict[str, Any], next_pod: str | None
 ) -> None:
     assert rolled(**pods) == next_pod
-
-
-def test_a_pod_that_is_going_is_not_ready() -> None:
-    assert is_ready(live(10))
-    assert not is_ready(live(10, going=True))
-    assert not is_ready({"metadata": {}})
-
-
-def test_the_twins_own_definitions_serve_strimzis_kinds() -> None:
-    names = {definition["metadata"]["name"] for definition in crds.strimzi_definitions()}
-    plurals = ("kafkas", "kafkanodepools", "kafkaconnects", "kafkatopics", "kafkausers")
-    plurals += ("kafkarebalances",)
-    theirs = {f"{plural}.kafka.strimzi.io" for plural in plurals}
-    assert names == theirs | {"strimzipodsets.core.strimzi.io"}

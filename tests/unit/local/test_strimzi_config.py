@@ -10,7 +10,6 @@ from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import evaluate
 from tests.unit.local.described_kafka import (
     KAFKA,
-    NLB,
     POOLS,
     cluster,
     configure,
@@ -19,37 +18,12 @@ from tests.unit.local.described_kafka import (
 )
 
 
-def test_a_broker_advertises_the_load_balancer_and_listens_at_its_pod() -> None:
-    config = configure(10)
-    assert config["advertised.listeners"].split(",") == [
-        "REPLICATION-9091://coban-broker-a-10.coban-kafka-brokers.kafka.svc:9091",
-        f"NLB-9094://{NLB}:10010",
-    ]
-    assert config["listeners"].split(",") == [
-        "REPLICATION-9091://${POD_ADDRESS}:9091",
-        "NLB-9094://${POD_ADDRESS}:9094",
-    ]
-
-
 def test_a_template_may_give_each_broker_a_name_of_its_own() -> None:
     kafka = copy.deepcopy(KAFKA)
     configuration = kafka["spec"]["kafka"]["listeners"][0]["configuration"]
     configuration["advertisedHostTemplate"] = "b-{nodeId}.example.internal"
     config = configure(20, cluster(kafka))
     assert "NLB-9094://b-20.example.internal:10020" in config["advertised.listeners"]
-
-
-def test_a_controller_has_the_control_plane_and_no_client_listener() -> None:
-    config = configure(0)
-    assert config["process.roles"] == "controller"
-    assert config["listeners"] == "CONTROLPLANE-9090://${POD_ADDRESS}:9090"
-    assert "broker.rack" not in config
-    assert "inter.broker.listener.name" not in config
-
-
-def test_every_node_names_the_same_voters() -> None:
-    host = "coban-controller-a-0.coban-kafka-brokers.kafka.svc.cluster.local"
-    assert {configure(n)["controller.quorum.voters"] for n in (0, 10, 20)} == {f"0@{host}:9090"}
 
 
 def test_only_what_the_list_allows_is_exposed_and_nothing_without_one() -> None:
@@ -77,14 +51,6 @@ def test_a_broker_knows_the_rack_that_its_nodes_label_tells_where_kafka_has_one(
     kafka = copy.deepcopy(KAFKA)
     del kafka["spec"]["kafka"]["rack"]
     assert "broker.rack" not in configure(20, cluster(kafka))
-
-
-def test_a_brokers_log_has_a_subfolder_and_settings_are_written_as_kafka_reads_them() -> None:
-    config = configure(20)
-    assert config["log.dirs"] == "/var/lib/kafka/data-0/kafka-log20"
-    assert config["metadata.log.dir"] == "/var/lib/kafka/data-0/kafka-log20"
-    assert config["min.insync.replicas"] == "2"
-    assert config["auto.create.topics.enable"] == "false"
 
 
 def test_a_combined_node_has_both_sides() -> None:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from core.cluster import Connect, parse
+from core.cluster import Connect
 from core.ground.errors import InvalidInput
 from infra.kafka.connect import connect_spec
-from local.demo import spec as demo_spec
 from local.kafka.run import in_place, settings
 from local.kubernetes import dns, strimzi_connect
 from local.kubernetes.client import ApiError
-from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
-from local.kubernetes.strimzi_resources import REVISION
+from local.kubernetes.strimzi_connect import config_map, pod, read
 from local.kubernetes.strimzi_roller import reasons_to_restart
-from local.place import Place
 from tests.unit.infra.programs import spec
 
 if TYPE_CHECKING:
@@ -48,16 +44,6 @@ def worker(connect: dict[str, Any]) -> dict[str, Any]:
     return pod(workers, name, config_map(workers, name))
 
 
-def test_what_the_program_renders_the_operator_runs() -> None:
-    config = configured(resource())
-    assert config["bootstrap.servers"] == "orders-kafka-bootstrap.kafka.svc:9093"
-    assert config["group.id"] == "orders-connect"
-    assert config["offset.storage.replication.factor"] == "3"
-    assert config["listeners"] == "http://${POD_ADDRESS}:8083"
-    name = "orders-connect-connect-0.orders-connect-connect.kafka.svc"
-    assert config["rest.advertised.host.name"] == name
-
-
 def test_a_worker_reads_from_the_replica_in_its_nodes_zone() -> None:
     config = configured(resource())
     assert config["consumer.client.rack"] == "${STRIMZI_RACK_ID}"
@@ -74,31 +60,6 @@ def test_both_probes_ask_health_with_the_resources_timings_or_strimzis_own() -> 
     (container,) = worker(resource(readinessProbe=None))["spec"]["containers"]
     assert container["readinessProbe"]["initialDelaySeconds"] == 60
     assert container["readinessProbe"]["timeoutSeconds"] == 5
-
-
-def test_its_services_and_budget_find_its_pods_and_leave_one_standing() -> None:
-    workers = read(resource())
-    by_kind: dict[tuple[str, str], Any] = {
-        (item["kind"], item["metadata"]["name"]): item["spec"]
-        for item in surroundings(workers)
-        if "spec" in item
-    }
-    labels = worker(resource())["metadata"]["labels"].items()
-    api = by_kind["Service", "orders-connect-connect-api"]
-    assert api["selector"].items() <= labels
-    headless = by_kind["Service", "orders-connect-connect"]
-    assert (headless["clusterIP"], headless["publishNotReadyAddresses"]) == ("None", True)
-    budget = by_kind["PodDisruptionBudget", "orders-connect-connect"]
-    assert budget["minAvailable"] == 1
-    assert budget["selector"]["matchLabels"].items() <= labels
-
-
-def test_a_changed_setting_is_another_revision() -> None:
-    changed = copy.deepcopy(resource())
-    changed["spec"]["config"]["offset.flush.interval.ms"] = 5
-    first, other = worker(resource()), worker(changed)
-    annotations = [p["metadata"]["annotations"][REVISION] for p in (first, other)]
-    assert annotations[0] != annotations[1]
 
 
 def test_what_it_cannot_run_is_one_sentence() -> None:
@@ -165,21 +126,9 @@ def test_workers_whose_user_is_still_being_made_are_looked_at_again_soon(
     assert api.said == "Waiting for Secret authority."
 
 
-def test_the_demos_own_description_can_have_workers() -> None:
-    described = parse(demo_spec.spec(Place(44, Path("unused"))))
-    rendered = connect_spec(described, Connect())
-    metadata = {"name": "c", "namespace": "kafka", "uid": "u"}
-    assert read({"metadata": metadata, "spec": rendered}).pods[0] == "c-connect-0"
-
-
 # Names
 
 HOSTS = "127.0.0.1 localhost\n127.44.1.5 a.kafka.svc b.kafka.svc\n127.44.1.6 a.kafka.svc\n"
-
-
-def test_a_name_is_looked_up_where_the_jvms_look() -> None:
-    assert dns.address_of(HOSTS, "b.kafka.svc") == "127.44.1.5"
-    assert dns.address_of(HOSTS, "kafka.svc") is None
 
 
 def test_only_names_of_the_cluster_are_answered_from_its_file(

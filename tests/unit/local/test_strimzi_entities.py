@@ -1,11 +1,9 @@
 """What the twin's Strimzi stand-in issues and makes: certificates, users, rights, topics."""
 
-import copy
 from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_pem_private_key, pkcs12
 
 from local.kubernetes.strimzi_authorities import (
     CERTIFICATE_GENERATION,
@@ -14,7 +12,6 @@ from local.kubernetes.strimzi_authorities import (
     authority_of,
     component_certificate,
     hosts_of,
-    is_signed_by,
     new_authority,
     replace_authority,
     served_hosts,
@@ -25,15 +22,9 @@ from local.kubernetes.strimzi_entities import (
     _bring,
     _is_settled,
     acl_problem,
-    acls_of,
-    certificate_data,
-    password_data,
     principal,
-    topic_name,
 )
-from tests.unit.local.described_kafka import KAFKA, NLB, cluster, configure
-
-OPERATIONS = ["Describe", "DescribeConfigs"]
+from tests.unit.local.described_kafka import NLB, cluster
 
 
 def user(how: str | None, *acls: dict[str, Any]) -> dict[str, Any]:
@@ -41,60 +32,6 @@ def user(how: str | None, *acls: dict[str, Any]) -> dict[str, Any]:
     if how is not None:
         spec["authentication"] = {"type": how}
     return {"metadata": {"name": "billing", "namespace": "kafka"}, "spec": spec}
-
-
-def asking(node_id: int = 10, **listener: Any) -> dict[str, str]:
-    kafka = copy.deepcopy(KAFKA)
-    kafka["spec"]["kafka"]["listeners"][0] |= listener
-    kafka["spec"]["kafka"]["authorization"] = {"type": "simple"}
-    return configure(node_id, cluster(kafka))
-
-
-def test_where_nobody_is_asked_nodes_speak_in_the_clear_too() -> None:
-    assert set(configure(10)["listener.security.protocol.map"].split(",")) == {
-        *("CONTROLPLANE-9090:PLAINTEXT", "REPLICATION-9091:PLAINTEXT", "NLB-9094:PLAINTEXT")
-    }
-    assert not [key for key in configure(10) if "ssl" in key or "authorizer" in key]
-
-
-def test_nodes_ask_each_other_for_certificates_whatever_a_listener_asks() -> None:
-    for node_id in (0, 10):
-        config = asking(node_id)
-        assert config["listener.security.protocol.map"].startswith(
-            "CONTROLPLANE-9090:SSL,REPLICATION-9091:SSL,NLB-9094:PLAINTEXT"
-        )
-        assert config["listener.name.controlplane-9090.ssl.client.auth"] == "required"
-        asks = config.get("listener.name.replication-9091.ssl.client.auth")
-        assert asks == (None if node_id == 0 else "required")
-        assert config["authorizer.class.name"].endswith("StandardAuthorizer")
-
-
-def test_a_listener_asks_for_certificates_of_the_clients_authority() -> None:
-    config = asking(tls=True, authentication={"type": "tls"})
-    assert config["listener.security.protocol.map"].endswith("NLB-9094:SSL")
-    assert config["listener.name.nlb-9094.ssl.client.auth"] == "required"
-    trusted = config["listener.name.nlb-9094.ssl.truststore.location"]
-    assert trusted == "/opt/kafka/client-ca-certs.pem"
-    assert config["ssl.truststore.location"] == "/opt/kafka/cluster-ca-certs.pem"
-
-
-def test_a_listener_asks_for_passwords() -> None:
-    config = asking(tls=True, authentication={"type": "scram-sha-512"})
-    assert config["listener.security.protocol.map"].endswith("NLB-9094:SASL_SSL")
-    assert config["listener.name.nlb-9094.sasl.enabled.mechanisms"] == "SCRAM-SHA-512"
-
-
-def test_super_users_are_strimzis_own() -> None:
-    assert asking()["super.users"].split(";") == [
-        *(
-            f"User:CN=coban-{part},O=io.strimzi"
-            for part in (
-                *("kafka", "entity-topic-operator", "entity-user-operator"),
-                *("kafka-exporter", "cruise-control"),
-            )
-        ),
-        "User:CN=cluster-operator,O=io.strimzi",
-    ]
 
 
 def test_a_brokers_certificate_serves_every_name_it_is_dialled_by() -> None:
@@ -136,20 +73,6 @@ def test_an_authority_whose_two_secrets_are_no_pair_is_none() -> None:
     assert authority_of(None, shown) is None
 
 
-def test_a_users_secret_holds_what_strimzis_does() -> None:
-    made = replace_authority(None, "clients-ca")
-    held = certificate_data("billing", made)
-    assert sorted(held) == ["ca.crt", "user.crt", "user.key", "user.p12", "user.password"]
-    assert is_signed_by(str(held["user.crt"]), made.current.certificate)
-    store, password = held["user.p12"], str(held["user.password"])
-    assert isinstance(store, bytes)
-    loaded = pkcs12.load_pkcs12(store, password.encode())
-    own = load_pem_private_key(str(held["user.key"]).encode(), None)
-    assert loaded.key.public_key() == own.public_key()  # type: ignore[union-attr]
-    said = password_data("billing", "a secret")
-    assert said["sasl.jaas.config"].endswith('username="billing" password="a secret";')  # type: ignore[union-attr,arg-type]
-
-
 def test_kafka_knows_a_user_by_certificate_or_by_plain_name() -> None:
     names = {how: principal(user(how)) for how in ("tls", "tls-external", "scram-sha-512", None)}
     assert set(names.values()) == {"User:CN=billing", "User:billing"}
@@ -161,24 +84,6 @@ def test_rights_where_nobody_asks_for_them_are_refused_in_strimzis_words() -> No
     without = {"spec": {"authentication": {"type": "tls"}}}
     assert acl_problem(user("tls"), {"spec": {"kafka": {}}}).startswith("Simple authorization ACL")
     assert [acl_problem(user("tls"), asking), acl_problem(without, {})] == ["", ""]
-
-
-def test_acls_are_as_kafka_spells_them() -> None:
-    described = user(
-        "tls",
-        {
-            "resource": {"type": "topic", "name": "or", "patternType": "prefix"},
-            "operations": ["Read"],
-        },
-        {"resource": {"type": "cluster"}, "operations": OPERATIONS},
-        {"resource": {"type": "transactionalId", "name": "t"}, "operations": ["Write"]},
-    )
-    assert {key[2:] for key in acls_of(described)} == {
-        ("READ", "ALLOW", "TOPIC", "or", "PREFIXED"),
-        ("DESCRIBE", "ALLOW", "CLUSTER", "kafka-cluster", "LITERAL"),
-        ("DESCRIBE_CONFIGS", "ALLOW", "CLUSTER", "kafka-cluster", "LITERAL"),
-        ("WRITE", "ALLOW", "TRANSACTIONAL_ID", "t", "LITERAL"),
-    }
 
 
 class RememberingCluster:
@@ -217,14 +122,6 @@ def bring(cluster: RememberingCluster, **spec: Any) -> None:
     _bring(cluster, topic(**spec))  # type: ignore[arg-type]  # it asks no more of a client
 
 
-def test_a_topic_that_is_missing_is_made_as_described() -> None:
-    cluster = RememberingCluster()
-    bring(cluster, partitions=6, replicas=3, config={"retention.ms": 5, "unclean": True})
-    (made,) = cluster.made
-    assert (made.name, made.num_partitions, made.replication_factor) == ("orders", 6, 3)
-    assert made.topic_configs == {"retention.ms": "5", "unclean": "true"}
-
-
 def test_a_topic_that_exists_grows_and_takes_the_settings_that_are_said() -> None:
     cluster = RememberingCluster(orders=(2, 3))
     bring(cluster, partitions=6, replicas=3, config={"retention.ms": 5})
@@ -243,11 +140,6 @@ def test_what_no_topic_can_become_is_refused_in_a_sentence(spec: dict[str, int],
     with pytest.raises(RefusedTopic, match=says):
         bring(cluster, **spec)
     assert cluster.topics["orders"] == (2, 3)
-
-
-def test_a_resource_may_be_called_otherwise_than_its_topic() -> None:
-    assert topic_name(topic(topicName="Orders_V1")) == "Orders_V1"
-    assert topic_name(topic()) == "orders"
 
 
 @pytest.mark.parametrize(

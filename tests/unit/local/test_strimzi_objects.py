@@ -10,46 +10,6 @@ from local.kubernetes.strimzi_resources import RESOURCE_REVISION, REVISION
 from local.kubernetes.strimzi_roller import reasons_to_restart
 from tests.unit.local.described_kafka import KAFKA, POOLS, cluster, rendered_pod
 
-SERVICES = {s["metadata"]["name"]: s["spec"] for s in strimzi_resources.services(cluster())}
-
-
-@pytest.mark.parametrize(
-    ("service", "other"), [("coban-kafka-nlb-bootstrap", 0), ("coban-broker-a-nlb-10", 20)]
-)
-def test_a_listeners_services_find_all_brokers_or_the_one_they_are_of(
-    service: str, other: int
-) -> None:
-    selector = SERVICES[service]["selector"].items()
-    assert selector <= rendered_pod(10)["metadata"]["labels"].items()
-    assert not selector <= rendered_pod(other)["metadata"]["labels"].items()
-    assert SERVICES[service]["ports"][0]["targetPort"] == "tcp-nlb"
-
-
-def test_peers_resolve_each_other_before_they_are_ready() -> None:
-    headless = SERVICES["coban-kafka-brokers"]
-    assert (headless["clusterIP"], headless["publishNotReadyAddresses"]) == ("None", True)
-    assert rendered_pod(10)["spec"]["subdomain"] == "coban-kafka-brokers"
-
-
-def test_the_budget_is_an_integer_over_all_nodes() -> None:
-    spec = strimzi_resources.budget(cluster())["spec"]
-    assert spec["minAvailable"] == 2
-    assert "maxUnavailable" not in spec
-
-
-def test_a_pod_takes_its_pools_place_grace_and_volume() -> None:
-    spec = rendered_pod(10)["spec"]
-    assert spec["terminationGracePeriodSeconds"] == 330
-    assert spec["tolerations"] == [{"key": "dedicated", "operator": "Exists"}]
-    claim = spec["volumes"][0]["persistentVolumeClaim"]["claimName"]
-    assert claim == "data-0-coban-broker-a-10"
-
-
-@pytest.mark.parametrize(("node_id", "port"), [(0, 9090), (10, 9091)])
-def test_readiness_asks_the_port_of_the_nodes_role(node_id: int, port: int) -> None:
-    container = rendered_pod(node_id)["spec"]["containers"][0]
-    assert container["readinessProbe"]["tcpSocket"] == {"port": port}
-
 
 def test_a_claim_outlives_its_cluster_unless_it_asks_not_to() -> None:
     described = cluster()
@@ -115,14 +75,3 @@ def test_a_pod_shows_what_of_its_description_has_changed(
 ) -> None:
     found = reasons_to_restart(rendered_pod(node_id), rendered_pod(node_id, changed))
     assert found == [f"{annotation} differs" for annotation in why]
-
-
-def test_brokers_run_where_the_node_tells_its_rack() -> None:
-    terms = rendered_pod(10)["spec"]["affinity"]["nodeAffinity"][
-        "requiredDuringSchedulingIgnoredDuringExecution"
-    ]["nodeSelectorTerms"]
-    assert terms[0]["matchExpressions"][-1] == {
-        "key": "topology.kubernetes.io/zone",
-        "operator": "Exists",
-    }
-    assert len(terms[0]["matchExpressions"]) == 2
