@@ -172,31 +172,6 @@ def test_a_projected_token_is_bound_to_its_pod_and_kept_while_it_is_fresh(tmp_pa
     assert asked["expirationSeconds"] == 3607
 
 
-def test_a_claims_directory_is_its_volumes_and_outlives_the_pod(tmp_path: Path) -> None:
-    api = FakeApi({f"{CORE}/persistentvolumeclaims/data": {"spec": {}}})
-    claim = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-    found = volumes(tmp_path, api, claim, {"name": "scratch", "emptyDir": {}})
-    assert found.claims() is None
-    api.objects[f"{CORE}/persistentvolumeclaims/data"] = {"spec": {"volumeName": "pv"}}
-    api.objects["/api/v1/persistentvolumes/pv"] = {"spec": {"csi": {"volumeHandle": "vol-1"}}}
-    assert found.claims() == {"v": "vol-1"}
-    write(found)
-    container = {
-        "volumeMounts": [
-            {"name": "v", "mountPath": "/data"},
-            {"name": "scratch", "mountPath": "/scratch"},
-        ]
-    }
-    assert found.mounts_of(container) == {
-        "/data": tmp_path / "volumes" / "vol-1",
-        "/scratch": tmp_path / "pods" / "u-1" / "volumes" / "scratch",
-    }
-    assert (tmp_path / "volumes" / "vol-1" / "lost+found").is_dir()
-    found.remove()
-    assert not (tmp_path / "pods" / "u-1").exists()
-    assert (tmp_path / "volumes" / "vol-1").is_dir()
-
-
 def test_a_system_without_mount_namespaces_is_told_what_to_enable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

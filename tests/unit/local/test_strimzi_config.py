@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from core.ground.errors import InvalidInput
-from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import evaluate
 from tests.unit.local.described_kafka import (
     KAFKA,
@@ -14,7 +13,6 @@ from tests.unit.local.described_kafka import (
     cluster,
     configure,
     pool,
-    rendered_pod,
 )
 
 
@@ -26,31 +24,10 @@ def test_a_template_may_give_each_broker_a_name_of_its_own() -> None:
     assert "NLB-9094://b-20.example.internal:10020" in config["advertised.listeners"]
 
 
-def test_only_what_the_list_allows_is_exposed_and_nothing_without_one() -> None:
-    kafka = copy.deepcopy(KAFKA)
-    kafka["spec"]["kafka"]["metricsConfig"] = {
-        "type": "strimziMetricsReporter",
-        "values": {"allowList": ["kafka_server_.*", "jvm_.*"]},
-    }
-    exposing = cluster(kafka)
-    config = configure(10, exposing)
-    assert config["prometheus.metrics.reporter.allowlist"] == "kafka_server_.*,jvm_.*"
-    assert config["prometheus.metrics.reporter.listener"] == "http://${POD_ADDRESS}:9404"
-    ports = rendered_pod(10, exposing)["spec"]["containers"][0]["ports"]
-    assert {"name": "tcp-prometheus", "containerPort": 9404, "protocol": "TCP"} in ports
-    assert "metric.reporters" not in configure(10)
-
-
-def test_a_broker_knows_the_rack_that_its_nodes_label_tells_where_kafka_has_one() -> None:
-    described = cluster()
-    broker, controller = described.nodes[1], described.nodes[0]
-    data = strimzi_resources.config_map(described, broker)["data"]
-    assert data["rack.topology.key"] == "topology.kubernetes.io/zone"
-    assert "rack.topology.key" not in strimzi_resources.config_map(described, controller)["data"]
-    assert configure(20)["broker.rack"] == "${STRIMZI_RACK_ID}"
+def test_without_a_list_nothing_is_exposed_and_without_a_rack_no_broker_has_one() -> None:
     kafka = copy.deepcopy(KAFKA)
     del kafka["spec"]["kafka"]["rack"]
-    assert "broker.rack" not in configure(20, cluster(kafka))
+    assert not {"metric.reporters", "broker.rack"} & configure(20, cluster(kafka)).keys()
 
 
 def test_a_combined_node_has_both_sides() -> None:

@@ -52,11 +52,7 @@ def test_a_worker_reads_from_the_replica_in_its_nodes_zone() -> None:
     assert "consumer.client.rack" not in configured(resource(rack=None))
 
 
-def test_both_probes_ask_health_with_the_resources_timings_or_strimzis_own() -> None:
-    (container,) = worker(resource())["spec"]["containers"]
-    for probe in ("readinessProbe", "livenessProbe"):
-        assert container[probe]["httpGet"] == {"path": "/health", "port": "rest-api"}
-        assert container[probe]["timeoutSeconds"] == 12
+def test_a_probe_that_the_resource_does_not_time_has_strimzis_own_timings() -> None:
     (container,) = worker(resource(readinessProbe=None))["spec"]["containers"]
     assert container["readinessProbe"]["initialDelaySeconds"] == 60
     assert container["readinessProbe"]["timeoutSeconds"] == 5

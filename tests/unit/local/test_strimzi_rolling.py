@@ -7,6 +7,7 @@ import pytest
 from core.views import ClusterView, PartitionView, VoterView
 from local.kubernetes.strimzi_model import KafkaPodNode
 from local.kubernetes.strimzi_roller import configuration_changes, hindrance, is_stuck, roll_order
+from tests.every_case import every_case
 from tests.unit.local.described_kafka import cluster
 
 NODES = {node.node_id: node for node in cluster().nodes}
@@ -58,23 +59,17 @@ def test_controllers_come_first_and_those_that_are_not_ready_before_the_others()
     assert [[n.node_id for n in part] for part in roll_order(nodes)] == [[0], [20, 10]]
 
 
-@pytest.mark.parametrize(
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
+@every_case(
     ("status", "stuck"),
     [
         ({"phase": "Pending"}, False),
-        (
-            {
-                "phase": "Pending",
-                "conditions": [
-                    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-                ],
-            },
-            True,
-        ),
+        ({"phase": "Pending", "conditions": [UNSCHEDULABLE]}, True),
         ({"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}, True),
         ({"containerStatuses": [{"state": {"running": {}}}]}, False),
     ],
-    ids=["new", "unschedulable", "creating", "running"],
 )
 def test_a_pod_without_a_node_or_a_container_is_stuck(status: dict[str, Any], stuck: bool) -> None:
     assert is_stuck({"metadata": {}, "status": status}) is stuck

@@ -109,20 +109,11 @@ def test_a_header_that_is_signed_but_not_sent_is_refused() -> None:
         caller_identity(bare, KNOWN.get, _now())
 
 
-@pytest.mark.parametrize(
-    ("arn", "key", "name"),
-    [
-        ("arn:aws:iam::123456789012:user/path/admin", "mapUsers", "userARN"),
-        ("arn:aws:iam::123456789012:role/ci", "mapRoles", "roleARN"),
-    ],
-)
-def test_the_creator_becomes_administrator_whether_user_or_role(
-    arn: str, key: str, name: str
-) -> None:
-    configuration = authenticator.configuration("one", arn)
-    assert configuration["clusterID"] == "one"
-    assert configuration["server"] == {
-        key: [{name: arn, "username": "kubernetes-admin", "groups": ["system:masters"]}]
+def test_a_role_that_creates_a_cluster_becomes_its_administrator() -> None:
+    arn = "arn:aws:iam::123456789012:role/ci"
+    administrator = {"username": "kubernetes-admin", "groups": ["system:masters"]}
+    assert authenticator.configuration("one", arn)["server"] == {
+        "mapRoles": [{"roleARN": arn, **administrator}]
     }
 
 

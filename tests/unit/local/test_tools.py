@@ -129,14 +129,6 @@ def test_the_users_pulumi_is_taken_when_it_is_new_enough(
 # Paths
 
 
-def test_a_built_program_is_where_its_key_says(cache: Path) -> None:
-    built = ETCD.home / "bin" / "etcd"
-    built.parent.mkdir(parents=True)
-    built.touch()
-    assert tool_path("etcd") == built
-    assert cache in built.parents
-
-
 def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
     for tool in TOOLS:
         for binary in tool.binaries:
