@@ -15,6 +15,7 @@ from local.kubernetes.ebs import (
     finalizers,
     request,
     size_gib,
+    tags,
     to_delete,
 )
 
@@ -79,6 +80,21 @@ def test_a_size_that_is_none_is_one_sentence() -> None:
 )
 def test_parameters_become_a_request(parameters: dict[str, str], asked: dict[str, Any]) -> None:
     assert request(parameters, 10) == {"Size": 10, **asked}
+
+
+def test_a_volume_says_for_which_claim_and_cluster_it_was_made() -> None:
+    found = tags(
+        {"tagSpecification_1": "team={{ .PVCNamespace }}/{{ .PVCName }}", "type": "gp3"},
+        volume="pvc-u-1",
+        claim="data-0-demo-10",
+        namespace="kafka",
+        cluster="demo",
+    )
+    assert found["kubernetes.io/created-for/pvc/name"] == "data-0-demo-10"
+    assert found["kubernetes.io/cluster/demo"] == "owned"
+    assert found["Name"] == "demo-dynamic-pvc-u-1"
+    assert found["ebs.csi.aws.com/cluster"] == "true"
+    assert found["team"] == "kafka/data-0-demo-10"
 
 
 def test_a_volume_is_made_once_however_often_it_is_asked_for() -> None:

@@ -70,6 +70,12 @@ def test_a_later_variable_may_refer_to_an_earlier_one_and_wins_over_the_base() -
     assert found == {"PATH": "/opt:/bin", "COPY": "/opt:/bin", "EMPTY": ""}
 
 
+def test_a_field_of_the_pod_and_keys_of_config_maps_and_secrets_become_values() -> None:
+    assert variables(from_field("status.hostIP"))["X"] == "10.11.0.4"
+    assert variables(from_key("configMapKeyRef", "settings", "size"))["X"] == "3"
+    assert variables(from_key("secretKeyRef", "keys", "token"))["X"] == "s3cret"
+
+
 @pytest.mark.parametrize(
     "entry",
     [

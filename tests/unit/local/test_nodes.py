@@ -31,9 +31,10 @@ INSTANCE = RunningInstance(
 )
 
 
-def test_a_nodes_own_name_is_not_for_user_data_to_choose() -> None:
+def test_a_nodes_own_name_and_group_are_not_for_user_data_to_choose() -> None:
     labels = node_object(INSTANCE, boot_id="b")["metadata"]["labels"]
     assert labels["kubernetes.io/hostname"] == "ip-10-11-0-4.ec2.internal"
+    assert labels["eks.amazonaws.com/nodegroup"] == "system"
 
 
 @pytest.mark.parametrize(("vcpus", "millicores"), [(1, 60), (2, 70), (4, 80), (8, 90)])
