@@ -1,15 +1,13 @@
 import base64
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
-from local.pulumi import kubernetes_helm
 from local.pulumi.kubernetes_helm import chart_folder
 from local.pulumi.kubernetes_login import read_kubeconfig
-from local.pulumi.kubernetes_objects import Objects, ObjectTarget, body, target
+from local.pulumi.kubernetes_objects import Objects, ObjectTarget, target
 from local.pulumi.kubernetes_provider import KubernetesProvider, with_value_of
 from local.pulumi.provider import CheckFailed, Existing, Resource
 from local.values import UNKNOWN
@@ -138,11 +136,6 @@ def test_a_preview_before_the_cluster_exists_shows_the_inputs() -> None:
         provider.create(resource, inputs)
 
 
-def test_nulls_and_the_engines_own_fields_are_not_sent() -> None:
-    sent = body({"kind": "A", "__internal": 1, "spec": {"x": None, "y": [{"z": None}]}, "d": None})
-    assert sent == {"kind": "A", "spec": {"y": [{}]}}
-
-
 def test_an_id_wins_over_metadata() -> None:
     item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     assert target(item, "space/b") == ObjectTarget("v1", "ConfigMap", "b", "space")
@@ -230,14 +223,7 @@ def test_an_object_that_will_not_go_is_explained(api: FakeApi) -> None:
         objects.delete(target(item), item)
 
 
-def test_a_chart_is_found_by_the_last_part_of_its_registry_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chart = tmp_path / "charts" / "nth"
-    chart.mkdir(parents=True)
-    monkeypatch.setattr(kubernetes_helm, "chart_path", {"nth": chart}.__getitem__)
-    assert chart_folder("oci://registry.invalid/some/nth") == chart
-    assert chart_folder(str(chart)) == chart
+def test_a_chart_that_the_twin_does_not_have_is_named() -> None:
     with pytest.raises(StillwaterError, match="The twin has no chart unheard-of"):
         chart_folder("oci://registry.invalid/unheard-of")
 

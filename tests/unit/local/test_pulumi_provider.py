@@ -329,20 +329,6 @@ def test_our_own_errors_are_shown_as_they_are() -> None:
     assert one_sentence(KeyError("x")) == "KeyError: 'x'"
 
 
-def test_settings_that_the_engine_sends_as_text_are_read(
-    provider: AwsProvider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heard: list[Properties] = []
-    monkeypatch.setattr(provider, "configure", heard.append)
-    arguments = {"region": "us-east-1", "defaultTags": '{"tags": {"a": "b"}}', "odd": "{not json"}
-    request = provider_pb2.ConfigureRequest(args=to_struct(arguments))
-    answer = Servicer(provider).Configure(request, Context())
-    assert heard == [
-        {"region": "us-east-1", "defaultTags": {"tags": {"a": "b"}}, "odd": "{not json"}
-    ]
-    assert (answer.acceptSecrets, answer.supportsPreview) == (False, True)
-
-
 def test_a_function_the_provider_lacks_is_named(provider: AwsProvider) -> None:
     with pytest.raises(StillwaterError, match="getNonsense"):
         provider.invoke("aws:index/getNonsense:getNonsense", {})

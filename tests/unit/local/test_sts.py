@@ -2,6 +2,7 @@
 
 import base64
 import datetime as dt
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import boto3
@@ -11,6 +12,7 @@ from botocore.credentials import ReadOnlyCredentials
 from core.ground.errors import StillwaterError
 from handlers.adapters.eks import eks_token
 from local.kubernetes import authenticator
+from local.kubernetes.pki import Authority
 from local.kubernetes.sts import KeyOwner, PresignedRequest, RefusalError, caller_identity
 
 KEY = ReadOnlyCredentials("AKIAEXAMPLE", "top/secret+key", None)
@@ -115,6 +117,11 @@ def test_a_role_that_creates_a_cluster_becomes_its_administrator() -> None:
     assert authenticator.configuration("one", arn)["server"] == {
         "mapRoles": [{"roleARN": arn, **administrator}]
     }
+
+
+def test_the_key_of_a_certificate_is_read_by_nobody_else(tmp_path: Path) -> None:
+    pair = Authority.create(tmp_path, "ca").issue(tmp_path, "server", ["127.42.250.4"])
+    assert pair.key.stat().st_mode & 0o077 == 0
 
 
 def test_a_creator_that_is_neither_user_nor_role_is_refused() -> None:
