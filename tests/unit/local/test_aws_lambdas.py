@@ -141,17 +141,6 @@ def call(
     return answer.status_code, answer.data
 
 
-def test_a_call_reaches_the_function_as_payload_format_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    functions = FakeFunctions()
-    assert call(monkeypatch, functions) == (202, b"taken")
-    (event,) = functions.events
-    assert event["version"] == "2.0"
-    assert event["rawPath"] == "/hook"
-    assert event["headers"]["x-stillwater-token"] == "t"
-    assert event["requestContext"]["http"]["method"] == "POST"
-    assert (event["body"], event["isBase64Encoded"]) == ('{"a": 1}', False)
-
-
 def test_a_body_that_is_no_text_comes_as_base64(monkeypatch: pytest.MonkeyPatch) -> None:
     functions = FakeFunctions()
     call(monkeypatch, functions, body=b"\xff\x00", content_type="application/octet-stream")

@@ -2,12 +2,11 @@
 
 import copy
 
-import pytest
-
 from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import KafkaCluster
 from local.kubernetes.strimzi_resources import RESOURCE_REVISION, REVISION
 from local.kubernetes.strimzi_roller import reasons_to_restart
+from tests.every_case import every_case
 from tests.unit.local.described_kafka import KAFKA, POOLS, cluster, rendered_pod
 
 
@@ -54,20 +53,17 @@ def with_pool(**spec: object) -> KafkaCluster:
     return cluster(pools=pools)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "node_id", "why"),
     [
-        pytest.param(cluster(), 10, [], id="nothing"),
-        pytest.param(with_config(**{"log.retention.ms": 1}), 10, [], id="configuration-of-brokers"),
-        pytest.param(with_config(**{"log.retention.ms": 1}), 0, [], id="no-matter-of-controllers"),
-        pytest.param(
-            with_config(**{"num.network.threads": 4}), 0, [REVISION], id="matter-of-controllers"
-        ),
-        pytest.param(
-            with_pool(resources={"requests": {"cpu": "1"}}), 10, [RESOURCE_REVISION], id="resources"
-        ),
-        pytest.param(with_pool(jvmOptions={"-Xmx": "1g"}), 10, [REVISION], id="heap"),
-        pytest.param(with_pool(jvmOptions={"-Xmx": "1g"}), 20, [], id="heap-of-another-pool"),
+        (cluster(), 10, []),
+        # Brokers take a setting while they run; controllers take some at a start alone.
+        *((with_config(**{"log.retention.ms": 1}), each, []) for each in (0, 10)),
+        (with_config(**{"num.network.threads": 4}), 0, [REVISION]),
+        (with_pool(resources={"requests": {"cpu": "1"}}), 10, [RESOURCE_REVISION]),
+        (with_pool(jvmOptions={"-Xmx": "1g"}), 10, [REVISION]),
+        # The heap of another pool.
+        (with_pool(jvmOptions={"-Xmx": "1g"}), 20, []),
     ],
 )
 def test_a_pod_shows_what_of_its_description_has_changed(

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from core.views import ClusterView, PartitionView, VoterView
 from local.kubernetes.strimzi_model import KafkaPodNode
 from local.kubernetes.strimzi_roller import configuration_changes, hindrance, is_stuck, roll_order
@@ -28,19 +26,19 @@ def view(
     )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("node_id", "seen", "why"),
     [
-        pytest.param(10, view(("a", (10, 20, 30), 2)), "", id="one-to-spare"),
-        pytest.param(
-            10, view(("a", (10, 20), 2)), "a-0 has 2 replicas in sync", id="none-to-spare"
-        ),
-        pytest.param(10, view(("a", (20, 30), 2)), "", id="not-in-sync-and-enough-others"),
-        pytest.param(10, view(("a", (20,), 2)), "a-0 has 1 replicas in sync", id="first-to-return"),
-        pytest.param(10, view(("a", (10, 20), 3)), "", id="never-writable-without-it"),
-        pytest.param(0, view(lags=(0, 0, 0)), "", id="quorum"),
-        pytest.param(0, view(lags=(0, 0, 99)), "only 1 of 3", id="one-controller-behind"),
-        pytest.param(0, view(lags=(0,)), "", id="a-quorum-of-one"),
+        (10, view(("a", (10, 20, 30), 2)), ""),
+        (10, view(("a", (10, 20), 2)), "a-0 has 2 replicas in sync"),
+        # It is not in sync: enough others are, or it has to return first.
+        (10, view(("a", (20, 30), 2)), ""),
+        (10, view(("a", (20,), 2)), "a-0 has 1 replicas in sync"),
+        # Nobody can write without it as it is.
+        (10, view(("a", (10, 20), 3)), ""),
+        (0, view(lags=(0, 0, 0)), ""),
+        (0, view(lags=(0, 0, 99)), "only 1 of 3"),
+        (0, view(lags=(0,)), ""),
     ],
 )
 def test_kafka_is_asked_before_a_pod_is_restarted(

@@ -21,6 +21,7 @@ from local.tools.catalogue import (
     TOOLS,
     Tool,
 )
+from tests.every_case import every_case
 
 ETCD = next(tool for tool in TOOLS if tool.name == "etcd")
 GOOD = {
@@ -81,15 +82,13 @@ def checked(**said: str | None) -> list[str]:
     return prerequisites.check_prerequisites(lambda command: answers[command[0]])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "words"),
     [
-        pytest.param({"go": None}, ("Go 1.25", "no `go` is on the PATH", "go.dev"), id="no-go"),
-        pytest.param(
-            {"go": "go version go1.24.9 linux/amd64"}, ("Go 1.25", "1.24.9", "go.dev"), id="old-go"
-        ),
-        pytest.param({"java": 'java version "1.8.0_202"'}, ("Java 17", "1.8.0"), id="java-8"),
-        pytest.param({"mvn": "Segmentation fault"}, ("Maven 3.6", "does not tell"), id="broken"),
+        ({"go": None}, ("Go 1.25", "no `go` is on the PATH", "go.dev")),
+        ({"go": "go version go1.24.9 linux/amd64"}, ("Go 1.25", "1.24.9", "go.dev")),
+        ({"java": 'java version "1.8.0_202"'}, ("Java 17", "1.8.0")),
+        ({"mvn": "Segmentation fault"}, ("Maven 3.6", "does not tell")),
     ],
 )
 def test_a_missing_prerequisite_is_one_sentence(
