@@ -14,7 +14,7 @@ from infra.kafka.connect import connect_spec
 from local.kafka.run import in_place, settings
 from local.kubernetes import dns, strimzi_connect
 from local.kubernetes.client import ApiError
-from local.kubernetes.strimzi_connect import config_map, pod, read
+from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
 from local.kubernetes.strimzi_roller import reasons_to_restart
 from tests.unit.infra.programs import spec
 
@@ -56,6 +56,23 @@ def test_a_probe_that_the_resource_does_not_time_has_strimzis_own_timings() -> N
     (container,) = worker(resource(readinessProbe=None))["spec"]["containers"]
     assert container["readinessProbe"]["initialDelaySeconds"] == 60
     assert container["readinessProbe"]["timeoutSeconds"] == 5
+
+
+def test_its_services_and_budget_find_its_pods_and_leave_one_standing() -> None:
+    workers = read(resource())
+    by_kind: dict[tuple[str, str], Any] = {
+        (item["kind"], item["metadata"]["name"]): item["spec"]
+        for item in surroundings(workers)
+        if "spec" in item
+    }
+    labels = worker(resource())["metadata"]["labels"].items()
+    api = by_kind["Service", "orders-connect-connect-api"]
+    assert api["selector"].items() <= labels
+    headless = by_kind["Service", "orders-connect-connect"]
+    assert (headless["clusterIP"], headless["publishNotReadyAddresses"]) == ("None", True)
+    budget = by_kind["PodDisruptionBudget", "orders-connect-connect"]
+    assert budget["minAvailable"] == 1
+    assert budget["selector"]["matchLabels"].items() <= labels
 
 
 def test_what_it_cannot_run_is_one_sentence() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, pkcs12
 
 from local.kubernetes.strimzi_authorities import (
     CERTIFICATE_GENERATION,
@@ -12,6 +13,7 @@ from local.kubernetes.strimzi_authorities import (
     authority_of,
     component_certificate,
     hosts_of,
+    is_signed_by,
     new_authority,
     replace_authority,
     served_hosts,
@@ -22,7 +24,11 @@ from local.kubernetes.strimzi_entities import (
     _bring,
     _is_settled,
     acl_problem,
+    acls_of,
+    certificate_data,
+    password_data,
     principal,
+    topic_name,
 )
 from tests.unit.local.described_kafka import NLB, cluster
 
@@ -73,6 +79,20 @@ def test_an_authority_whose_two_secrets_are_no_pair_is_none() -> None:
     assert authority_of(None, shown) is None
 
 
+def test_a_users_secret_holds_what_strimzis_does() -> None:
+    made = replace_authority(None, "clients-ca")
+    held = certificate_data("billing", made)
+    assert sorted(held) == ["ca.crt", "user.crt", "user.key", "user.p12", "user.password"]
+    assert is_signed_by(str(held["user.crt"]), made.current.certificate)
+    store, password = held["user.p12"], str(held["user.password"])
+    assert isinstance(store, bytes)
+    loaded = pkcs12.load_pkcs12(store, password.encode())
+    own = load_pem_private_key(str(held["user.key"]).encode(), None)
+    assert loaded.key.public_key() == own.public_key()  # type: ignore[union-attr]
+    said = password_data("billing", "a secret")
+    assert said["sasl.jaas.config"].endswith('username="billing" password="a secret";')  # type: ignore[union-attr,arg-type]
+
+
 def test_kafka_knows_a_user_by_certificate_or_by_plain_name() -> None:
     names = {how: principal(user(how)) for how in ("tls", "tls-external", "scram-sha-512", None)}
     assert set(names.values()) == {"User:CN=billing", "User:billing"}
@@ -84,6 +104,20 @@ def test_rights_where_nobody_asks_for_them_are_refused_in_strimzis_words() -> No
     without = {"spec": {"authentication": {"type": "tls"}}}
     assert acl_problem(user("tls"), {"spec": {"kafka": {}}}).startswith("Simple authorization ACL")
     assert [acl_problem(user("tls"), asking), acl_problem(without, {})] == ["", ""]
+
+
+def test_acls_are_as_kafka_spells_them() -> None:
+    topics = {"type": "topic", "name": "or", "patternType": "prefix"}
+    transactions = {"type": "transactionalId", "name": "t"}
+    described = user(
+        "tls",
+        {"resource": topics, "operations": ["Read"]},
+        {"resource": transactions, "operations": ["DescribeConfigs"]},
+    )
+    assert {key[2:] for key in acls_of(described)} == {
+        ("READ", "ALLOW", "TOPIC", "or", "PREFIXED"),
+        ("DESCRIBE_CONFIGS", "ALLOW", "TRANSACTIONAL_ID", "t", "LITERAL"),
+    }
 
 
 class RememberingCluster:
@@ -140,6 +174,11 @@ def test_what_no_topic_can_become_is_refused_in_a_sentence(spec: dict[str, int],
     with pytest.raises(RefusedTopic, match=says):
         bring(cluster, **spec)
     assert cluster.topics["orders"] == (2, 3)
+
+
+def test_a_resource_may_be_called_otherwise_than_its_topic() -> None:
+    assert topic_name(topic(topicName="Orders_V1")) == "Orders_V1"
+    assert topic_name(topic()) == "orders"
 
 
 @pytest.mark.parametrize(
