@@ -45,10 +45,6 @@ class Ec2:
         assert VolumeId == "vol-1"
         self.attachments.append({"InstanceId": InstanceId, "Device": Device})
 
-    def detach_volume(self, *, VolumeId: str, InstanceId: str) -> None:  # noqa: N803
-        assert VolumeId == "vol-1"
-        self.attachments = [a for a in self.attachments if a["InstanceId"] != InstanceId]
-
 
 @pytest.mark.parametrize(
     ("quantity", "gib"),

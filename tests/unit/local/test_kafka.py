@@ -91,8 +91,15 @@ def test_a_pod_without_configuration_is_one_sentence() -> None:
         command({})
 
 
-def test_jars_are_kept_by_version_and_pom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An empty cache, and no Maven."""
     monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+
+
+@pytest.mark.usefixtures("_cache")
+def test_jars_are_kept_by_version_and_pom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first = jars.home()
     assert first.parent == tmp_path / "kafka"
     assert first.name.startswith(f"{jars.version()}-")
@@ -102,17 +109,14 @@ def test_jars_are_kept_by_version_and_pom(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert jars.home() != first
 
 
-def test_jars_that_were_not_fetched_are_said_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+@pytest.mark.usefixtures("_cache")
+def test_jars_that_were_not_fetched_are_said_so() -> None:
     with pytest.raises(StillwaterError, match="run `python -m local setup`"):
         jars.directory()
 
 
-def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", "")
+@pytest.mark.usefixtures("_cache")
+def test_jars_that_are_there_need_no_maven() -> None:
     jars.home().mkdir(parents=True)
     classes.archive(jars.home()).touch()
     seen: list[str] = []
@@ -120,11 +124,8 @@ def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_
     assert seen == ["cached"]
 
 
-def test_fetching_without_maven_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", "")
+@pytest.mark.usefixtures("_cache")
+def test_fetching_without_maven_says_how_to_get_it() -> None:
     with pytest.raises(MissingPrerequisite) as caught:
         jars.fetch()
     assert "no `mvn` is on the PATH" in str(caught.value)

@@ -29,32 +29,6 @@ PUBLISHES = json.dumps(
         ],
     }
 )
-ALARM = {
-    "name": "orders-ledger-throttled",
-    "alarmDescription": "CRITICAL: slow.",
-    "comparisonOperator": "GreaterThanThreshold",
-    "threshold": 0,
-    "evaluationPeriods": 2,
-    "datapointsToAlarm": 2,
-    "treatMissingData": "notBreaching",
-    "alarmActions": [TOPIC],
-    "okActions": [TOPIC],
-    "tags": {"severity": "critical"},
-    "metricQueries": [
-        {"id": "total", "expression": "SUM(METRICS())", "label": "both", "returnData": True},
-        {
-            "id": "series0",
-            "returnData": False,
-            "metric": {
-                "namespace": "AWS/DynamoDB",
-                "metricName": "ReadThrottleEvents",
-                "dimensions": {"TableName": "orders"},
-                "stat": "Sum",
-                "period": 300,
-            },
-        },
-    ],
-}
 
 
 @pytest.fixture
@@ -78,9 +52,10 @@ def alarm() -> dict[str, Any]:
 
 
 def test_an_alarm_over_one_series_may_be_written_the_short_way(provider: AwsProvider) -> None:
-    short = {key: value for key, value in ALARM.items() if key != "metricQueries"}
-    short |= {"namespace": "AWS/SQS", "metricName": "Age", "statistic": "Maximum", "period": 60}
-    create(provider, "cloudwatch/metricAlarm:MetricAlarm", {**short, "dimensions": {"Q": "q"}})
+    judged = {"comparisonOperator": "GreaterThanThreshold", "threshold": 0, "evaluationPeriods": 2}
+    series = {"namespace": "AWS/SQS", "metricName": "Age", "statistic": "Maximum", "period": 60}
+    inputs = {"name": "old-messages", **judged, **series, "dimensions": {"Q": "q"}}
+    create(provider, "cloudwatch/metricAlarm:MetricAlarm", inputs)
     assert alarm()["Dimensions"] == [{"Name": "Q", "Value": "q"}]
     assert alarm()["Statistic"] == "Maximum"
 

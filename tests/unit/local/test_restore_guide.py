@@ -15,7 +15,6 @@ from local.kubernetes import ebs
 from tests.unit.infra.programs import spec
 
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "restore-a-broker-from-a-snapshot.md"
-CLAIM, ZONE = "data-0-orders-broker-a-10", "us-east-1a"
 
 
 @pytest.fixture
@@ -30,19 +29,6 @@ def guide() -> str:
     return GUIDE.read_text()
 
 
-def tags_of_a_brokers_volume() -> dict[str, str]:
-    """Return the tags the twin's driver gives the volume, from our storage class's parameters."""
-    cluster = spec(environment="prod")
-    parameters = volume_tags(cluster_tags(cluster).volume_tags(cluster.prefix))
-    return ebs.tags(
-        parameters, volume="pvc-1", claim=CLAIM, namespace="kafka", cluster=cluster.prefix
-    )
-
-
-def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in tags.items()]
-
-
 def test_the_guide_finds_the_snapshot_of_the_brokers_volume_and_of_no_other(
     ec2: Any, guide: str
 ) -> None:
@@ -51,14 +37,19 @@ def test_the_guide_finds_the_snapshot_of_the_brokers_volume_and_of_no_other(
         for name, value in re.findall(r"Name=(tag:[^,]+),Values=(\S+)", guide)
     ]
     assert len(filters) == 2
-    wanted = None
-    for claim in (CLAIM, "data-0-orders-broker-b-20"):
-        tags = {**tags_of_a_brokers_volume(), "kubernetes.io/created-for/pvc/name": claim}
-        volume = ec2.create_volume(AvailabilityZone=ZONE, Size=500, VolumeType="gp3")
+    cluster, wanted = spec(environment="prod"), None
+    parameters = volume_tags(cluster_tags(cluster).volume_tags(cluster.prefix))
+    for claim in ("data-0-orders-broker-a-10", "data-0-orders-broker-b-20"):
+        # The twin's driver tags a volume by our storage class's parameters.
+        tags = ebs.tags(
+            parameters, volume="pvc-1", claim=claim, namespace="kafka", cluster=cluster.prefix
+        )
+        tag_list = [{"Key": key, "Value": value} for key, value in tags.items()]
+        volume = ec2.create_volume(AvailabilityZone="us-east-1a", Size=500, VolumeType="gp3")
         # As the schedule does: it copies the volume's tags.
         made = ec2.create_snapshot(
             VolumeId=volume["VolumeId"],
-            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tag_list(tags)}],
+            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tag_list}],
         )
         wanted = wanted or made["SnapshotId"]
     found = ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]

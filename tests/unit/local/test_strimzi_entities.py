@@ -125,20 +125,14 @@ class RememberingCluster:
 
     def __init__(self, **topics: tuple[int, int]) -> None:
         self.topics = topics
-        self.made: list[Any] = []
         self.configured: list[dict[str, str]] = []
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         (name,) = names
-        if name not in self.topics:
-            return [{"error_code": 3, "partitions": []}]
         partitions, replicas = self.topics[name]
         return [
             {"error_code": 0, "partitions": [{"replica_nodes": [*range(replicas)]}] * partitions}
         ]
-
-    def create_topics(self, topics: list[Any]) -> None:
-        self.made += topics
 
     def create_partitions(self, grown: dict[str, int]) -> None:
         for name, partitions in grown.items():
@@ -161,7 +155,6 @@ def test_a_topic_that_exists_grows_and_takes_the_settings_that_are_said() -> Non
     bring(cluster, partitions=6, replicas=3, config={"retention.ms": 5})
     assert cluster.topics["orders"] == (6, 3)
     assert cluster.configured == [{"retention.ms": "5"}]
-    assert cluster.made == []
     bring(cluster)
     assert (cluster.topics["orders"], len(cluster.configured)) == ((6, 3), 1)
 

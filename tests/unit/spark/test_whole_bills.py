@@ -261,22 +261,6 @@ def test_hours_that_no_split_line_tells_of_are_kept_as_such(tmp_path: Path) -> N
 BEFORE, FINAL, OPEN = "2024-01", "2024-02", f"{datetime.now(UTC):%Y-%m}"
 
 
-def month(period: str, hours: int = 2) -> Iterable[BillLine]:
-    return lines(ClusterBill(period=period, hours=hours))
-
-
-def spoil(files: Iterable[Path]) -> None:
-    """Make files unreadable by any reader, and leave their sizes and times as they are."""
-    for path in files:
-        was = path.stat()
-        path.write_bytes(b"?" * was.st_size)
-        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
-
-
-def data_of(bill: Path, *periods: str) -> list[Path]:
-    return [each for period in periods for each in bill.glob(f"data/*={period}/**/*.parquet")]
-
-
 def test_files_without_a_manifest_are_read_again_where_one_of_them_changed(tmp_path: Path) -> None:
     store, folder = ParquetStore(str(tmp_path / "tables")), tmp_path / "bill"
     folder.mkdir()
@@ -285,7 +269,11 @@ def test_files_without_a_manifest_are_read_again_where_one_of_them_changed(tmp_p
         row = {"BillingPeriodStart": start, "ChargePeriodStart": start, "ResourceId": f"i-{number}"}
         bills.focus_file(folder / f"{period}.csv", [row])
     first = every.run(store, Inputs(bill=folder))
-    spoil([folder / f"{FINAL}.csv"])
+    # No reader can read it now; its size and time are as they were.
+    spoilt = folder / f"{FINAL}.csv"
+    was = spoilt.stat()
+    spoilt.write_bytes(b"?" * was.st_size)
+    os.utime(spoilt, ns=(was.st_atime_ns, was.st_mtime_ns))
     again = every.run(store, Inputs(bill=folder))
     assert (first.kept, again.kept) == ([], [BEFORE, FINAL])
     assert again.bill_total == first.bill_total == 1
@@ -298,9 +286,9 @@ def test_files_without_a_manifest_are_read_again_where_one_of_them_changed(tmp_p
 def test_a_month_that_is_delivered_again_without_a_line_holds_nothing(tmp_path: Path) -> None:
     store, folder = ParquetStore(str(tmp_path / "tables")), tmp_path / "bill"
     for period in (FINAL, OPEN):
-        write(folder, month(period), execution="first")
+        write(folder, lines(ClusterBill(period=period, hours=2)), execution="first")
     every.run(store, Inputs(bill=folder))
-    (data,) = data_of(folder, OPEN)
+    (data,) = folder.glob(f"data/*={OPEN}/**/*.parquet")
     pq.write_table(pq.read_table(data).slice(0, 0), data)
     every.run(store, Inputs(bill=folder))
     noted = {row.billing_period: row for row in store.rows(tables.DELIVERIES)}
