@@ -1,4 +1,4 @@
-"""What the twin answers about a VPC that is already there, and how it keeps an add-on."""
+"""How the twin keeps the group that a VPC comes with, and an add-on."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The demo: what it provisions, judges and records."""
+"""The demo: its cluster, what it judges and records, and clients that outlive an authority."""
 
 import base64
 import copy

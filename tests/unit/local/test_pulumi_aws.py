@@ -1,4 +1,4 @@
-"""How AWS adapters turn a program's inputs into what an API takes."""
+"""AWS adapters: their calls, tags, what is gone, archives, and entries of a cluster's access."""
 
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ from typing import Any
 import grpc
 import pytest
 from botocore.exceptions import ClientError
-from hypothesis import given
-from hypothesis import strategies as st
 from pulumi.runtime.proto import provider_pb2
 
 from core.ground.errors import StillwaterError
@@ -31,26 +29,9 @@ from local.values import (
 UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 ARCHIVE = Asset(is_archive=True, sha256="ab12", content={"path": "/code"})
 
-plain = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.text(st.characters(codec="utf-8", exclude_categories=["Cs"])),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.text("abcd", max_size=4), inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-
 
 def _back(value: Any) -> Any:
     return from_struct(to_struct({"it": value}))["it"]
-
-
-@given(plain)
-def test_a_plain_value_survives_the_engine(value: Any) -> None:
-    assert _back(value) == value
 
 
 def test_an_archive_keeps_its_hash_by_which_it_is_told_and_its_path() -> None:

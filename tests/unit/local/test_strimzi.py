@@ -1,4 +1,4 @@
-"""The twin's Strimzi stand-in, as far as it only computes: ids, rolling, the kinds it serves."""
+"""The twin's Strimzi stand-in, as far as it only computes: ids and rolling."""
 
 from typing import Any
 

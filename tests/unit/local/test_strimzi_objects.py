@@ -1,4 +1,4 @@
-"""The objects of the twin's Strimzi stand-in: services, the budget, pods, claims, owners."""
+"""The objects of the twin's Strimzi stand-in: claims, owners, and what makes a pod another."""
 
 import copy
 

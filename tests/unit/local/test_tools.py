@@ -11,13 +11,11 @@ import pytest
 
 from core.ground.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
-from local.tools.build import BUILD, Progress, chart_path, making, tool_path, tool_paths
+from local.tools.build import BUILD, Progress, chart_path, making, tool_path
 from local.tools.catalogue import (
     BINARIES,
     EVERY,
-    FOR_LONG_TESTS,
     FOR_TESTS,
-    ON_REQUEST,
     TOOLS,
     Tool,
 )
@@ -126,19 +124,6 @@ def test_the_users_pulumi_is_taken_when_it_is_new_enough(
 
 
 # Paths
-
-
-def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
-    for tool in TOOLS:
-        for binary in tool.binaries:
-            built = tool.home / "bin" / binary.name
-            built.parent.mkdir(parents=True, exist_ok=True)
-            built.touch()
-    assert tool_paths().keys() == BINARIES.keys() - {
-        binary.name
-        for tool in (*FOR_TESTS, *FOR_LONG_TESTS, *ON_REQUEST)
-        for binary in tool.binaries
-    }
 
 
 def test_what_only_a_test_runs_is_no_part_of_the_set_up() -> None:
