@@ -1,4 +1,5 @@
 import base64
+import json
 from typing import Any, cast
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
 from local.pulumi.kubernetes_helm import chart_folder
-from local.pulumi.kubernetes_login import read_kubeconfig
+from local.pulumi.kubernetes_login import KubeconfigCluster, read_kubeconfig
 from local.pulumi.kubernetes_objects import Objects, ObjectTarget, target
 from local.pulumi.kubernetes_provider import KubernetesProvider, with_value_of
 from local.pulumi.provider import CheckFailed, Existing, Resource
@@ -26,6 +27,15 @@ def _kubeconfig(user: dict[str, Any], ca: str | None = PEM) -> dict[str, Any]:
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }
+
+
+def test_a_kubeconfig_of_eks_that_names_no_region_is_of_us_east_1() -> None:
+    token = ["eks", "get-token", "--cluster-name", "one"]
+    config = _kubeconfig({"exec": {"command": "aws", "args": token}})
+    server = "https://127.42.250.4:6443"
+    assert read_kubeconfig(json.dumps(config)) == KubeconfigCluster(
+        server, PEM, eks_name="one", region="us-east-1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from local.pulumi.provider import Existing, Resource, Servicer, State, changes, 
 from local.refusals import calls
 from local.store import ResourceStore
 from local.values import (
+    ARCHIVE_SIGNATURE,
     OUTPUT_SIGNATURE,
     SECRET_SIGNATURE,
     SIGNATURE_KEY,
@@ -24,6 +25,7 @@ from local.values import (
     from_struct,
     has_unknown,
     to_struct,
+    without_assets,
 )
 
 UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -56,6 +58,14 @@ def test_an_unknown_is_told_from_text_and_found_at_any_depth() -> None:
     assert has_unknown(value)
     assert not has_unknown({"a": [{"b": "text"}]})
     assert to_struct({"x": UNKNOWN}).fields["x"].string_value == UNKNOWN_TEXT
+
+
+def test_outputs_hold_an_archive_as_its_hash_alone() -> None:
+    assert without_assets({"code": ARCHIVE, "list": [ARCHIVE]}) == {
+        "code": "sha256:ab12",
+        "list": ["sha256:ab12"],
+    }
+    assert ARCHIVE_SIGNATURE not in str(to_struct(without_assets({"code": ARCHIVE})))
 
 
 @pytest.mark.parametrize(
