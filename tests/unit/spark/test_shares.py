@@ -36,14 +36,6 @@ def at(hours: int) -> Line:
     return {AT: MIDNIGHT + timedelta(hours=hours)}
 
 
-def test_of_kafkas_lines_each_resource_is_a_row(tmp_path: Path) -> None:
-    lines = [{"line_item_resource_id": f"i-{n % 3}", TAGS: OWN_TAGS} for n in range(9)]
-    rows = bills.usage(bill(tmp_path / "bill", lines))
-    assert {row.resource_id: row.charges for row in rows} == {"i-0": 3, "i-1": 3, "i-2": 3}
-    own = {(row.cluster, row.owner, row.component) for row in rows}
-    assert own == {("harbour", "broker-a", "broker compute")}
-
-
 def test_the_order_of_lines_and_files_makes_no_difference(tmp_path: Path) -> None:
     dice = random.Random(7)  # noqa: S311 - an order, no secret
     lines = [
