@@ -178,6 +178,14 @@ def test_a_projected_token_is_bound_to_its_pod_and_kept_while_it_is_fresh(tmp_pa
     assert asked["expirationSeconds"] == 3607
 
 
+def test_what_is_a_pods_own_goes_with_it(tmp_path: Path) -> None:
+    found = volumes(tmp_path, FakeApi({}), {"name": "scratch", "emptyDir": {}})
+    write(found)
+    assert found.directory("scratch").is_dir()
+    found.remove()
+    assert not (tmp_path / "pods" / "u-1").exists()
+
+
 def test_a_system_without_mount_namespaces_is_told_what_to_enable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

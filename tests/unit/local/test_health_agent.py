@@ -54,10 +54,11 @@ def test_a_pod_without_an_address_is_no_node_yet(tmp_path: Any) -> None:
 @pytest.mark.parametrize("without", [{"health_rules": None}, {"metrics": ()}])
 def test_without_rules_or_metrics_probes_ask_for_the_port(without: dict[str, Any]) -> None:
     asked = {"metrics": ("kafka_.*",), "health_rules": "strict", "health_agent_port": 8080}
-    (container,) = rendered_pod(10, replace(cluster(), **{**asked, **without}))["spec"][
-        "containers"
-    ]
-    assert all("tcpSocket" in container[f"{each}Probe"] for each in ("readiness", "liveness"))
+    for node_id, port in ((0, 9090), (10, 9091)):
+        pod = rendered_pod(node_id, replace(cluster(), **{**asked, **without}))
+        (container,) = pod["spec"]["containers"]
+        assert container["readinessProbe"]["tcpSocket"] == {"port": port}
+        assert "tcpSocket" in container["livenessProbe"]
 
 
 @pytest.mark.parametrize(

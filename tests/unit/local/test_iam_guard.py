@@ -76,6 +76,7 @@ def test_every_service_refuses_in_its_own_words(
     assert (answer["Code"], answer["Status"]) == (code, status)
     sentence = f"User: {ARN} is not authorized to perform: "
     assert sentence in answer["Message"]
+    assert "because no identity-based policy allows the " in answer["Message"]
     begins = "You are not authorized to perform this operation. " if service == "ec2" else ""
     assert answer["Message"].startswith(begins + sentence)
 
@@ -94,6 +95,11 @@ def test_a_call_of_which_nobody_knows_what_it_needs_is_refused_and_said(account:
     )
     assert account.facts[-1]["event"] == "iam_unjudged"
     assert account.facts[-1]["action"] == "ssm:DescribeParameters"
+
+
+def test_everybody_may_ask_who_they_are(account: Account) -> None:
+    identity = account.client("sts", account.session("tick")).get_caller_identity()
+    assert identity["Arn"] == ARN
 
 
 def test_a_queues_own_policy_denies_whom_the_role_allows(account: Account) -> None:

@@ -27,6 +27,12 @@ def test_a_small_subnet_is_used_up_but_for_what_aws_keeps() -> None:
     assert addresses.take("more", "10.11.0.0/28", ["10.11.0.4"]) in taken
 
 
+def test_an_address_kept_after_a_restart_goes_to_nobody_else() -> None:
+    addresses = Addresses()
+    assert addresses.keep("old", "10.11.0.128") == "10.11.0.128"
+    assert addresses.take("new", "10.11.0.0/24", []) == "10.11.0.129"
+
+
 @given(st.lists(st.booleans(), max_size=200), st.integers(24, 27))
 def test_no_two_pods_ever_share_an_address(takes: list[bool], prefix: int) -> None:
     addresses, held = Addresses(), dict[str, str]()
@@ -120,6 +126,14 @@ def test_a_condition_keeps_its_time_until_it_changes() -> None:
     status = pod_status(pod(conditions=known), seen(running(ready=True)), NOW)
     assert condition(status, "Initialized")["lastTransitionTime"] == BEFORE
     assert condition(status, "ContainersReady")["lastTransitionTime"] == NOW
+
+
+def test_a_pod_that_waits_for_its_volumes_is_pending_and_has_no_address_yet() -> None:
+    waiting = creating({"name": "kafka", "image": "i"}, "its volumes are not attached yet")
+    status = pod_status(pod(), seen(waiting, sandbox=False), NOW)
+    assert status["phase"] == "Pending"
+    assert "podIP" not in status
+    assert condition(status, "PodReadyToStartContainers")["status"] == "False"
 
 
 def test_a_pod_that_ran_is_running_while_it_starts_again() -> None:

@@ -35,6 +35,12 @@ def test_ids_come_from_the_annotation_then_the_lowest_free() -> None:
     }
 
 
+def test_a_node_keeps_its_id_when_the_annotation_changes() -> None:
+    grown = pool("a", "broker", replicas=2, ids="[50-59]")
+    grown["status"] = {"nodeIds": [10]}
+    assert node_ids([grown]) == {"a": [10, 50]}
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.sets(st.integers(0, 20), max_size=5), st.integers(0, 20)),

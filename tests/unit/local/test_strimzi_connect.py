@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +16,7 @@ from local.kafka.run import in_place, settings
 from local.kubernetes import dns, strimzi_connect
 from local.kubernetes.client import ApiError
 from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
+from local.kubernetes.strimzi_resources import REVISION
 from local.kubernetes.strimzi_roller import reasons_to_restart
 from tests.unit.infra.programs import spec
 
@@ -73,6 +75,14 @@ def test_its_services_and_budget_find_its_pods_and_leave_one_standing() -> None:
     budget = by_kind["PodDisruptionBudget", "orders-connect-connect"]
     assert budget["minAvailable"] == 1
     assert budget["selector"]["matchLabels"].items() <= labels
+
+
+def test_a_changed_setting_is_another_revision() -> None:
+    changed = copy.deepcopy(resource())
+    changed["spec"]["config"]["offset.flush.interval.ms"] = 5
+    first, other = worker(resource()), worker(changed)
+    annotations = [p["metadata"]["annotations"][REVISION] for p in (first, other)]
+    assert annotations[0] != annotations[1]
 
 
 def test_what_it_cannot_run_is_one_sentence() -> None:

@@ -1,5 +1,6 @@
 """What the twin's Strimzi stand-in issues and makes: certificates, users, rights, topics."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ from local.kubernetes.strimzi_entities import (
     principal,
     topic_name,
 )
-from tests.unit.local.described_kafka import NLB, cluster
+from tests.unit.local.described_kafka import KAFKA, NLB, cluster, configure
 
 
 def user(how: str | None, *acls: dict[str, Any]) -> dict[str, Any]:
@@ -38,6 +39,39 @@ def user(how: str | None, *acls: dict[str, Any]) -> dict[str, Any]:
     if how is not None:
         spec["authentication"] = {"type": how}
     return {"metadata": {"name": "billing", "namespace": "kafka"}, "spec": spec}
+
+
+def asking(node_id: int = 10, **listener: Any) -> dict[str, str]:
+    kafka = copy.deepcopy(KAFKA)
+    kafka["spec"]["kafka"]["listeners"][0] |= listener
+    kafka["spec"]["kafka"]["authorization"] = {"type": "simple"}
+    return configure(node_id, cluster(kafka))
+
+
+def test_where_nobody_is_asked_nodes_speak_in_the_clear_too() -> None:
+    assert set(configure(10)["listener.security.protocol.map"].split(",")) == {
+        *("CONTROLPLANE-9090:PLAINTEXT", "REPLICATION-9091:PLAINTEXT", "NLB-9094:PLAINTEXT")
+    }
+    assert not [key for key in configure(10) if "ssl" in key or "authorizer" in key]
+
+
+def test_a_listener_asks_for_passwords() -> None:
+    config = asking(tls=True, authentication={"type": "scram-sha-512"})
+    assert config["listener.security.protocol.map"].endswith("NLB-9094:SASL_SSL")
+    assert config["listener.name.nlb-9094.sasl.enabled.mechanisms"] == "SCRAM-SHA-512"
+
+
+def test_super_users_are_strimzis_own() -> None:
+    assert asking()["super.users"].split(";") == [
+        *(
+            f"User:CN=coban-{part},O=io.strimzi"
+            for part in (
+                *("kafka", "entity-topic-operator", "entity-user-operator"),
+                *("kafka-exporter", "cruise-control"),
+            )
+        ),
+        "User:CN=cluster-operator,O=io.strimzi",
+    ]
 
 
 def test_a_brokers_certificate_serves_every_name_it_is_dialled_by() -> None:

@@ -71,3 +71,14 @@ def test_a_pod_shows_what_of_its_description_has_changed(
 ) -> None:
     found = reasons_to_restart(rendered_pod(node_id), rendered_pod(node_id, changed))
     assert found == [f"{annotation} differs" for annotation in why]
+
+
+def test_brokers_run_where_the_node_tells_its_rack() -> None:
+    terms = rendered_pod(10)["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    assert terms[0]["matchExpressions"][-1] == {
+        "key": "topology.kubernetes.io/zone",
+        "operator": "Exists",
+    }
+    assert len(terms[0]["matchExpressions"]) == 2

@@ -163,6 +163,20 @@ def configure(world: World, **config: object) -> None:
     world.change(PATH, {"spec": {"kafka": {"config": config}}})
 
 
+def test_a_first_pass_makes_pod_sets_and_says_what_it_made(world: World) -> None:
+    sets = [each for path, each in world.objects.items() if path.startswith(SETS)]
+    assert sorted(each["metadata"]["name"] for each in sets) == [
+        *("coban-broker-a", "coban-broker-b", "coban-controller-a")
+    ]
+    assert {each["status"]["currentPods"] for each in sets} == {1}
+    assert world.said[0]["conditions"][0]["reason"] == "Creating"
+    assert world.status["listeners"][0]["bootstrapServers"] == (
+        "coban-kafka-nlb-bootstrap.kafka.svc:9094"
+    )
+    (owner,) = world.objects[f"{CORE}/pods/coban-broker-a-10"]["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["controller"]) == ("StrimziPodSet", True)
+
+
 def test_a_setting_that_cannot_change_at_run_time_restarts_brokers_alone(world: World) -> None:
     configure(world, **{FIXED: 9})
     assert world.reconcile() == ["coban-broker-a-10", "coban-broker-b-20"]
@@ -261,6 +275,17 @@ def test_a_broker_that_holds_replicas_is_not_removed(
     world.reconcile()
     warned = ("Warning", "ScaleDownPreventionCheck") in world.conditions
     assert (f"{CORE}/pods/coban-broker-a-10" in world.objects, warned) == (kept, kept)
+
+
+def test_a_paused_kafka_keeps_its_generation_and_gets_its_pods_back(world: World) -> None:
+    pause = {"strimzi.io/pause-reconciliation": "true"}
+    world.change(PATH, {"metadata": {"annotations": pause}})
+    configure(world, **{FIXED: 9})
+    assert world.reconcile() == []
+    assert world.conditions == [("ReconciliationPaused", "")]
+    assert world.status["observedGeneration"] == 1
+    world.delete(f"{CORE}/pods/coban-broker-a-10")
+    assert f"{CORE}/pods/coban-broker-a-10" in world.objects
 
 
 def test_a_kafka_that_waits_for_a_pod_holds_up_no_other() -> None:

@@ -98,6 +98,16 @@ def test_a_missing_prerequisite_is_one_sentence(
     assert sentence.endswith(".")
 
 
+def test_every_missing_prerequisite_is_listed() -> None:
+    assert len(checked(go=None, java=None, mvn=None)) == 3
+
+
+def test_only_what_is_asked_for_is_required() -> None:
+    prerequisites.require("Java", run=lambda command: GOOD["java"] if "java" in command else None)
+    with pytest.raises(MissingPrerequisite, match=r"Go 1\.25"):
+        prerequisites.require("Go", run=lambda _: None)
+
+
 def test_an_old_python_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.version_info", (3, 10, 4))
     (sentence,) = checked()
