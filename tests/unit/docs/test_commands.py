@@ -5,7 +5,6 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +62,12 @@ def _exported() -> set[str]:
 @functools.cache
 def _lines(page: Path) -> Sequence[str]:
     """Return every line of shell and every code span: what a reader may type."""
-    shell = [block.body for block in markdown.blocks(page) if block.language in ("", "sh", "bash")]
-    return [*(line for body in shell for line in body.splitlines()), *markdown.spans(page)]
+    shell = (line for body in _shell(page) for line in body.splitlines())
+    return [*shell, *markdown.spans(page)]
+
+
+def _shell(page: Path) -> list[str]:
+    return [block.body for block in markdown.blocks(page) if block.language in ("", "sh", "bash")]
 
 
 def problem(words: list[str]) -> str | None:
@@ -219,7 +222,7 @@ def _words(command: str) -> list[str]:
         return command.split()
 
 
-@cache
+@functools.cache
 def _api(service: str) -> Any:
     return botocore.session.get_session().get_service_model(API_OF.get(service, service))
 
@@ -248,12 +251,12 @@ def aws_problem(words: list[str]) -> str | None:
     return None
 
 
-@every_case("page", markdown.PAGES, ids=markdown.name)
+@pages
 def test_every_aws_command_exists_with_its_options(page: Path) -> None:
-    shell = [block.body for block in markdown.blocks(page) if block.language in ("", "sh", "bash")]
-    for text in [*shell, *markdown.spans(page)]:
+    for text in [*_shell(page), *markdown.spans(page)]:
         for words in commands(text):
-            assert aws_problem(words) is None, f"`aws {' '.join(words)}`: {problem(words)}"
+            wrong = aws_problem(words)
+            assert wrong is None, f"`aws {' '.join(words)}`: {wrong}"
 
 
 @every_case(

@@ -64,219 +64,109 @@ def deny(action: Any = "sqs:*", resource: Any = "*", **more: Any) -> dict[str, A
     return {**allow(action, resource, **more), "Effect": "Deny"}
 
 
-def when(**condition: Any) -> dict[str, Any]:
-    return {"Condition": {key.replace("__", ":"): value for key, value in condition.items()}}
+def to_principal(named: Any) -> dict[str, Any]:
+    return {**allow("sqs:SendMessage", QUEUE), "Principal": named}
 
 
-def to_principal(named: Any, **more: Any) -> dict[str, Any]:
-    return {**allow("sqs:SendMessage", QUEUE, **more), "Principal": named}
+def asked(
+    *statements: Mapping[str, Any],
+    request: tuple[str, str] = MESSAGE,
+    keys: Mapping[str, str] | None = None,
+    **others: Any,
+) -> tuple[PolicyRequest, Policies]:
+    """Return a request and its policies: the role's statements, and what else is asked."""
+    action, resource = request
+    context = {key.lower(): (value,) for key, value in (keys or {}).items()}
+    return (
+        PolicyRequest(action=action, resource=resource, principal=PRINCIPAL, context=context),
+        Policies(identity=[document(*statements)], **others),
+    )
 
 
-# Name -> the role's statements, what else is asked, the request's keys, what AWS's rules answer.
-EXAMPLES: Sequence[tuple[str, Sequence[Any], Mapping[str, Any], Mapping[str, Any], str]] = [
-    ("nothing said is a no", [allow("sns:*")], {}, {}, "denied"),
-    ("case of an action counts for nothing", [allow("SQS:sendmessage")], {}, {}, "allowed"),
-    ("a wildcard in an action", [allow("sqs:Send*")], {}, {}, "allowed"),
-    ("a question mark is one character", [allow("sqs:SendMessag?")], {}, {}, "allowed"),
-    ("an explicit deny wins", [allow(), deny("sqs:SendMessage")], {}, {}, "denied"),
-    (
-        "a deny of another resource does not",
-        [allow(), deny(resource=QUEUE + "2")],
-        {},
-        {},
-        "allowed",
+TEAM = "aws:PrincipalTag/team"
+OF_TEAM = allow("s3:*", f"arn:aws:s3:::reports/${{{TEAM}}}/*")
+ALLOWED = {
+    "case of an action counts for nothing": asked(allow("SQS:sendmessage")),
+    "a wildcard in an action": asked(allow("sqs:Send*")),
+    "a question mark is one character": asked(allow("sqs:SendMessag?")),
+    "a deny of another resource does not": asked(allow(), deny(resource=QUEUE + "2")),
+    "a resource's wildcard": asked(allow(resource=f"arn:aws:sqs:*:{ACCOUNT}:ord*")),
+    "NotAction allows the rest": asked(
+        {"Effect": "Allow", "NotAction": "sqs:Delete*", "Resource": "*"}
     ),
-    ("a resource's wildcard", [allow(resource=f"arn:aws:sqs:*:{ACCOUNT}:ord*")], {}, {}, "allowed"),
-    ("another region", [allow(resource=f"arn:aws:sqs:eu-west-1:{ACCOUNT}:*")], {}, {}, "denied"),
-    (
-        "NotAction allows the rest",
-        [{"Effect": "Allow", "NotAction": "sqs:Delete*", "Resource": "*"}],
-        {},
-        {},
-        "allowed",
+    "a deny of everything but ours": asked(
+        allow(), {"Effect": "Deny", "Action": "sqs:*", "NotResource": QUEUE}
     ),
-    (
-        "NotAction that names it",
-        [{"Effect": "Allow", "NotAction": "sqs:Send*", "Resource": "*"}],
-        {},
-        {},
-        "denied",
+    "a missing key is not equal, which StringNotEquals wants": asked(
+        allow(Condition={"StringNotEquals": {TEAM: "a"}})
     ),
-    (
-        "NotResource that names it",
-        [{"Effect": "Allow", "Action": "sqs:*", "NotResource": QUEUE}],
-        {},
-        {},
-        "denied",
+    "IfExists lets a missing key pass": asked(
+        allow(Condition={"StringEqualsIfExists": {TEAM: "a"}})
     ),
-    (
-        "a deny of everything but ours",
-        [allow(), {"Effect": "Deny", "Action": "sqs:*", "NotResource": QUEUE}],
-        {},
-        {},
-        "allowed",
+    "one of several values is enough": asked(
+        allow(Condition={"StringEquals": {TEAM: ["a", "b"]}}), keys={TEAM: "b"}
     ),
-    (
-        "a key that is missing is not equal",
-        [allow(**when(StringEquals={"aws:PrincipalTag/team": "a"}))],
-        {},
-        {},
-        "denied",
+    "Null asks for absence": asked(allow(Condition={"Null": {TEAM: "true"}})),
+    "a variable is filled in": asked(OF_TEAM, keys={TEAM: "orders"}, request=OBJECT),
+    "a variable's default": asked(
+        allow("s3:*", f"arn:aws:s3:::reports/${{{TEAM}, 'orders'}}/*"), request=OBJECT
     ),
-    (
-        "a missing key is not equal, which StringNotEquals wants",
-        [allow(**when(StringNotEquals={"aws:PrincipalTag/team": "a"}))],
-        {},
-        {},
-        "allowed",
+    "an address within a network": asked(
+        allow(Condition={"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}),
+        keys={"aws:SourceIp": "10.1.2.3"},
     ),
-    (
-        "IfExists lets a missing key pass",
-        [allow(**when(StringEqualsIfExists={"aws:PrincipalTag/team": "a"}))],
-        {},
-        {},
-        "allowed",
+    "before a date": asked(
+        allow(Condition={"DateLessThan": {"aws:CurrentTime": "2026-01-01T00:00:00Z"}}),
+        keys={"aws:CurrentTime": "2025-12-31T23:59:59Z"},
     ),
-    (
-        "IfExists does not let another value pass",
-        [allow(**when(StringEqualsIfExists={"aws:PrincipalTag/team": "a"}))],
-        {},
-        {"aws:PrincipalTag/team": ("b",)},
-        "denied",
+    "a boundary that allows it too": asked(allow(), boundary=document(allow())),
+    "the queue's own policy alone": asked(
+        allow("sns:*"), resource=document(to_principal({"AWS": ROLE}))
     ),
-    (
-        "one of several values is enough",
-        [allow(**when(StringEquals={"aws:PrincipalTag/team": ["a", "b"]}))],
-        {},
-        {"aws:PrincipalTag/team": ("b",)},
-        "allowed",
+}
+DENIED = {
+    "nothing said is a no": asked(allow("sns:*")),
+    "an explicit deny wins": asked(allow(), deny("sqs:SendMessage")),
+    "another region": asked(allow(resource=f"arn:aws:sqs:eu-west-1:{ACCOUNT}:*")),
+    "NotAction that names it": asked(
+        {"Effect": "Allow", "NotAction": "sqs:Send*", "Resource": "*"}
     ),
-    (
-        "all conditions must hold",
-        [
-            allow(
-                **when(
-                    StringEquals={"aws:PrincipalTag/team": "a"},
-                    Bool={"aws:SecureTransport": "true"},
-                )
-            )
-        ],
-        {},
-        {"aws:PrincipalTag/team": ("a",), "aws:SecureTransport": ("false",)},
-        "denied",
+    "NotResource that names it": asked(
+        {"Effect": "Allow", "Action": "sqs:*", "NotResource": QUEUE}
     ),
-    (
-        "Null asks for absence",
-        [allow(**when(Null={"aws:PrincipalTag/team": "true"}))],
-        {},
-        {},
-        "allowed",
+    "a key that is missing is not equal": asked(allow(Condition={"StringEquals": {TEAM: "a"}})),
+    "IfExists does not let another value pass": asked(
+        allow(Condition={"StringEqualsIfExists": {TEAM: "a"}}), keys={TEAM: "b"}
     ),
-    (
-        "Null asks for presence",
-        [allow(**when(Null={"aws:PrincipalTag/team": "false"}))],
-        {},
-        {},
-        "denied",
+    "all conditions must hold": asked(
+        allow(Condition={"StringEquals": {TEAM: "a"}, "Bool": {"aws:SecureTransport": "true"}}),
+        keys={TEAM: "a", "aws:SecureTransport": "false"},
     ),
-    (
-        "a variable is filled in",
-        [allow("s3:*", "arn:aws:s3:::reports/${aws:PrincipalTag/team}/*")],
-        {"request": OBJECT},
-        {"aws:PrincipalTag/team": ("orders",)},
-        "allowed",
+    "Null asks for presence": asked(allow(Condition={"Null": {TEAM: "false"}})),
+    "a variable without a value matches nothing": asked(OF_TEAM, request=OBJECT),
+    "a variable's value is no pattern": asked(OF_TEAM, keys={TEAM: "*"}, request=OBJECT),
+    "a written star is no pattern": asked(
+        allow("s3:*", "arn:aws:s3:::reports/${*}/*"), request=OBJECT
     ),
-    (
-        "a variable without a value matches nothing",
-        [allow("s3:*", "arn:aws:s3:::reports/${aws:PrincipalTag/team}/*")],
-        {"request": OBJECT},
-        {},
-        "denied",
+    "an address that must not be within": asked(
+        allow(Condition={"NotIpAddress": {"aws:SourceIp": "10.0.0.0/8"}}),
+        keys={"aws:SourceIp": "10.1.2.3"},
     ),
-    (
-        "a variable's default",
-        [allow("s3:*", "arn:aws:s3:::reports/${aws:PrincipalTag/team, 'orders'}/*")],
-        {"request": OBJECT},
-        {},
-        "allowed",
+    "a boundary that does not": asked(allow(), boundary=document(allow("sns:*"))),
+    "the queue's policy names another": asked(
+        allow("sns:*"), resource=document(to_principal({"AWS": ROLE + "2"}))
     ),
-    (
-        "a variable's value is no pattern",
-        [allow("s3:*", "arn:aws:s3:::reports/${aws:PrincipalTag/team}/*")],
-        {"request": OBJECT},
-        {"aws:PrincipalTag/team": ("*",)},
-        "denied",
+    "the queue's policy denies all": asked(
+        allow(), resource=document({**to_principal("*"), "Effect": "Deny"})
     ),
-    (
-        "a written star is no pattern",
-        [allow("s3:*", "arn:aws:s3:::reports/${*}/*")],
-        {"request": OBJECT},
-        {},
-        "denied",
+    "the account in a queue's policy decides nothing in its own account": asked(
+        allow("sns:*"), resource=document(to_principal({"AWS": f"arn:aws:iam::{ACCOUNT}:root"}))
     ),
-    (
-        "an address within a network",
-        [allow(**when(IpAddress={"aws:SourceIp": "10.0.0.0/8"}))],
-        {},
-        {"aws:SourceIp": ("10.1.2.3",)},
-        "allowed",
-    ),
-    (
-        "an address that must not be within",
-        [allow(**when(NotIpAddress={"aws:SourceIp": "10.0.0.0/8"}))],
-        {},
-        {"aws:SourceIp": ("10.1.2.3",)},
-        "denied",
-    ),
-    (
-        "before a date",
-        [allow(**when(DateLessThan={"aws:CurrentTime": "2026-01-01T00:00:00Z"}))],
-        {},
-        {"aws:CurrentTime": ("2025-12-31T23:59:59Z",)},
-        "allowed",
-    ),
-    ("a boundary that allows it too", [allow()], {"boundary": document(allow())}, {}, "allowed"),
-    ("a boundary that does not", [allow()], {"boundary": document(allow("sns:*"))}, {}, "denied"),
-    (
-        "the queue's own policy alone",
-        [allow("sns:*")],
-        {"resource": document(to_principal({"AWS": ROLE}))},
-        {},
-        "allowed",
-    ),
-    (
-        "the queue's policy names another",
-        [allow("sns:*")],
-        {"resource": document(to_principal({"AWS": ROLE + "2"}))},
-        {},
-        "denied",
-    ),
-    (
-        "the queue's policy denies all",
-        [allow()],
-        {"resource": document({**to_principal("*"), "Effect": "Deny"})},
-        {},
-        "denied",
-    ),
-    (
-        "the account in a queue's policy decides nothing in its own account",
-        [allow("sns:*")],
-        {"resource": document(to_principal({"AWS": f"arn:aws:iam::{ACCOUNT}:root"}))},
-        {},
-        "denied",
-    ),
-]
+}
 
 
 def examples() -> Iterator[tuple[Case, str]]:
     """Yield every documented rule as a question, with AWS's answer."""
-    for name, statements, more, keys, answer in EXAMPLES:
-        others = dict(more)
-        action, resource = others.pop("request", MESSAGE)
-        request = PolicyRequest(
-            action=action,
-            resource=resource,
-            principal=PRINCIPAL,
-            context={key.lower(): values for key, values in keys.items()},
-        )
-        yield Case(name, request, Policies(identity=[document(*statements)], **others)), answer
+    for answer, rules in (("allowed", ALLOWED), ("denied", DENIED)):
+        for name, question in rules.items():
+            yield Case(name, *question), answer

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.ground.errors import Conflict, InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes import ebs
 from local.kubernetes.csi import outstanding
 from local.kubernetes.ebs import PROVISIONER_FINALIZER as GUARD
@@ -13,26 +13,11 @@ from local.kubernetes.ebs import (
     EbsCalls,
     Tasks,
     finalizers,
-    persistent_volume,
     request,
     size_gib,
     tags,
     to_delete,
 )
-
-CLAIM: dict[str, Any] = {
-    "metadata": {
-        "name": "data-0-demo-10",
-        "namespace": "kafka",
-        "uid": "u-1",
-        "resourceVersion": "7",
-    },
-    "spec": {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": "gp3-kafka",
-        "volumeAttributesClassName": "fast",
-    },
-}
 
 
 class Ec2:
@@ -59,10 +44,6 @@ class Ec2:
     def attach_volume(self, *, VolumeId: str, InstanceId: str, Device: str) -> None:  # noqa: N803
         assert VolumeId == "vol-1"
         self.attachments.append({"InstanceId": InstanceId, "Device": Device})
-
-    def detach_volume(self, *, VolumeId: str, InstanceId: str) -> None:  # noqa: N803
-        assert VolumeId == "vol-1"
-        self.attachments = [a for a in self.attachments if a["InstanceId"] != InstanceId]
 
 
 @pytest.mark.parametrize(
@@ -121,32 +102,12 @@ def test_a_volume_is_made_once_however_often_it_is_asked_for() -> None:
     assert len(ec2.created) == 1
 
 
-def test_a_volume_another_instance_has_is_refused_until_it_is_detached() -> None:
-    ebs: Any = EbsCalls(Ec2(("i-old", "/dev/xvdaa")))  # type: ignore[arg-type]  # the calls it makes
-    with pytest.raises(Conflict, match="VolumeInUse: vol-1 is already attached to i-old"):
-        ebs.attach("vol-1", "i-new")
-    ebs.detach("vol-1", "i-old")
-    assert ebs.attach("vol-1", "i-new") == "/dev/xvdaa"
-
-
 def test_attaching_again_changes_nothing_and_each_volume_has_its_own_device() -> None:
     ec2 = Ec2(("i-1", "/dev/xvdaa"))
     ebs: Any = EbsCalls(ec2)  # type: ignore[arg-type]  # the calls it makes
     assert ebs.attach("vol-1", "i-1") == "/dev/xvdaa"
     assert len(ec2.attachments) == 1
     assert ebs._free_device("i-1") == "/dev/xvdab"
-
-
-def test_a_volume_is_bound_to_its_claim_and_its_zone() -> None:
-    volume = persistent_volume(CLAIM, {"reclaimPolicy": "Retain"}, "vol-1", "us-east-1b", 20)
-    spec = volume["spec"]
-    (term,) = spec["nodeAffinity"]["required"]["nodeSelectorTerms"]
-    assert term["matchExpressions"][0]["values"] == ["us-east-1b"]
-    assert spec["claimRef"]["uid"] == "u-1"
-    assert spec["persistentVolumeReclaimPolicy"] == "Retain"
-    assert spec["capacity"] == {"storage": "20Gi"}
-    assert spec["volumeAttributesClassName"] == "fast"
-    assert spec["csi"]["volumeHandle"] == "vol-1"
 
 
 def stored(policy: str, phase: str, *held_by: str, going: bool = False) -> dict[str, Any]:

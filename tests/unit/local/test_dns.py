@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from local.kubernetes.dns import HostsFile, names, render
+from local.kubernetes.dns import names, render
 from local.place import Place
 
 
@@ -31,20 +31,6 @@ def lookup(rows: list[tuple[str, str]], name: str) -> list[str]:
     return [address for address, found in rows if found == name]
 
 
-def test_a_pod_is_known_by_its_hostname_and_subdomain_before_it_is_ready() -> None:
-    kafka = pod("demo-a-10", "10.11.5.6", ready=False, hostname="demo-a-10", subdomain="brokers")
-    rows = names([kafka], [])
-    for suffix in (".svc.cluster.local", ".svc", ""):
-        assert lookup(rows, f"demo-a-10.brokers.kafka{suffix}") == ["10.11.5.6"]
-
-
-def test_a_headless_service_names_its_pods_one_by_one_and_together() -> None:
-    pods = [pod("demo-0", "10.11.5.6"), pod("demo-1", "10.11.5.7")]
-    rows = names(pods, [service("brokers", clusterIP="None")])
-    assert lookup(rows, "brokers.kafka.svc") == ["10.11.5.6", "10.11.5.7"]
-    assert lookup(rows, "demo-1.brokers.kafka.svc") == ["10.11.5.7"]
-
-
 def test_a_service_leads_to_its_ready_pods_unless_it_publishes_them_early() -> None:
     pods = [pod("demo-0", "10.11.5.6", ready=False), pod("demo-1", "10.11.5.7")]
     services = [service("late"), service("early", publishNotReadyAddresses=True)]
@@ -66,14 +52,3 @@ def test_names_lead_to_loopback_and_the_machines_own_stay(tmp_path: Path) -> Non
     assert first.startswith("127.0.0.1 ")
     assert {"localhost", socket.gethostname()} <= set(first.split())
     assert rest == ["127.11.5.6 a.kafka"]
-
-
-def test_the_file_appears_at_once_and_follows_the_pods(tmp_path: Path) -> None:
-    pods = [pod("demo-0", "10.11.5.6", subdomain="brokers")]
-    hosts = HostsFile(Place(11, tmp_path), lambda: pods, list)
-    hosts.write()
-    assert "127.11.5.6 demo-0.brokers.kafka.svc\n" in (tmp_path / "hosts").read_text()
-    pods.clear()
-    hosts.write()
-    assert "brokers" not in (tmp_path / "hosts").read_text()
-    assert [path.name for path in tmp_path.iterdir()] == ["hosts"]

@@ -70,21 +70,8 @@ def test_a_later_variable_may_refer_to_an_earlier_one_and_wins_over_the_base() -
     assert found == {"PATH": "/opt:/bin", "COPY": "/opt:/bin", "EMPTY": ""}
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("metadata.name", "demo-0"),
-        ("metadata.namespace", "kafka"),
-        ("spec.nodeName", "ip-10-11-0-4.ec2.internal"),
-        ("status.podIP", "10.11.5.6"),
-        ("status.hostIP", "10.11.0.4"),
-    ],
-)
-def test_a_field_of_the_pod_becomes_a_value(path: str, value: str) -> None:
-    assert variables(from_field(path))["X"] == value
-
-
-def test_keys_of_config_maps_and_secrets_become_values() -> None:
+def test_a_field_of_the_pod_and_keys_of_config_maps_and_secrets_become_values() -> None:
+    assert variables(from_field("status.hostIP"))["X"] == "10.11.0.4"
     assert variables(from_key("configMapKeyRef", "settings", "size"))["X"] == "3"
     assert variables(from_key("secretKeyRef", "keys", "token"))["X"] == "s3cret"
 
@@ -191,29 +178,12 @@ def test_a_projected_token_is_bound_to_its_pod_and_kept_while_it_is_fresh(tmp_pa
     assert asked["expirationSeconds"] == 3607
 
 
-def test_a_claims_directory_is_its_volumes_and_outlives_the_pod(tmp_path: Path) -> None:
-    api = FakeApi({f"{CORE}/persistentvolumeclaims/data": {"spec": {}}})
-    claim = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-    found = volumes(tmp_path, api, claim, {"name": "scratch", "emptyDir": {}})
-    assert found.claims() is None
-    api.objects[f"{CORE}/persistentvolumeclaims/data"] = {"spec": {"volumeName": "pv"}}
-    api.objects["/api/v1/persistentvolumes/pv"] = {"spec": {"csi": {"volumeHandle": "vol-1"}}}
-    assert found.claims() == {"v": "vol-1"}
+def test_what_is_a_pods_own_goes_with_it(tmp_path: Path) -> None:
+    found = volumes(tmp_path, FakeApi({}), {"name": "scratch", "emptyDir": {}})
     write(found)
-    container = {
-        "volumeMounts": [
-            {"name": "v", "mountPath": "/data"},
-            {"name": "scratch", "mountPath": "/scratch"},
-        ]
-    }
-    assert found.mounts_of(container) == {
-        "/data": tmp_path / "volumes" / "vol-1",
-        "/scratch": tmp_path / "pods" / "u-1" / "volumes" / "scratch",
-    }
-    assert (tmp_path / "volumes" / "vol-1" / "lost+found").is_dir()
+    assert found.directory("scratch").is_dir()
     found.remove()
     assert not (tmp_path / "pods" / "u-1").exists()
-    assert (tmp_path / "volumes" / "vol-1").is_dir()
 
 
 def test_a_system_without_mount_namespaces_is_told_what_to_enable(

@@ -8,11 +8,10 @@ import pytest
 
 from core.health.node import Role
 from core.health.rules import WELL
-from local.kubernetes import strimzi_resources
 from local.kubernetes.health import Agent, node_of
-from local.kubernetes.strimzi_model import HEALTH_RULES, PORTS, RULES_VARIABLE, KafkaCluster, read
+from local.kubernetes.strimzi_model import HEALTH_RULES, PORTS, RULES_VARIABLE, read
 from local.place import Place
-from tests.unit.local.described_kafka import KAFKA, cluster, pool
+from tests.unit.local.described_kafka import KAFKA, cluster, pool, rendered_pod
 
 FENCED = replace(WELL[Role.BROKER], fenced=True)
 
@@ -52,28 +51,14 @@ def test_a_pod_without_an_address_is_no_node_yet(tmp_path: Any) -> None:
     assert (node.node_id, node.role, node.host) == (10, Role.BROKER, "127.17.1.5")
 
 
-def probes(of: KafkaCluster) -> list[Any]:
-    node = next(n for n in of.nodes if n.is_broker)
-    pod = strimzi_resources.pod(of, node)
-    (container,) = pod["spec"]["containers"]
-    return [container["readinessProbe"], container["livenessProbe"]]
-
-
-def test_probes_ask_the_agent_by_the_rules_of_the_cluster() -> None:
-    asked = replace(cluster(), metrics=("kafka_.*",), health_rules="strict", health_agent_port=8080)
-    readiness, liveness = probes(asked)
-    assert readiness["httpGet"]["path"].startswith("/v1/ready/")
-    assert liveness["httpGet"]["path"].startswith("/v1/alive/")
-    assert readiness["httpGet"]["path"].endswith("?rules=strict")
-    assert "tcpSocket" not in readiness
-    # Pod Security's baseline refuses it.
-    assert "host" not in readiness["httpGet"]
-
-
 @pytest.mark.parametrize("without", [{"health_rules": None}, {"metrics": ()}])
 def test_without_rules_or_metrics_probes_ask_for_the_port(without: dict[str, Any]) -> None:
-    asked = replace(cluster(), metrics=("kafka_.*",), health_rules="strict", health_agent_port=8080)
-    assert all("tcpSocket" in probe for probe in probes(replace(asked, **without)))
+    asked = {"metrics": ("kafka_.*",), "health_rules": "strict", "health_agent_port": 8080}
+    for node_id, port in ((0, 9090), (10, 9091)):
+        pod = rendered_pod(node_id, replace(cluster(), **{**asked, **without}))
+        (container,) = pod["spec"]["containers"]
+        assert container["readinessProbe"]["tcpSocket"] == {"port": port}
+        assert "tcpSocket" in container["livenessProbe"]
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,6 @@ from local.journal import Journal, read
 from local.place import Place
 
 
-def test_facts_are_read_back_in_the_order_of_writing(tmp_path: Path) -> None:
-    place = Place(11, tmp_path)
-    Journal(place).write("kubelet", "pod_started", pod="broker-10", at_node=Path("/n"))
-    Journal(place).write("nth", "drained", node="ip-10-11-0-4.ec2.internal")
-    first, second = read(place)
-    assert (first["source"], first["event"], first["pod"]) == (
-        "kubelet",
-        "pod_started",
-        "broker-10",
-    )
-    assert second["event"] == "drained"
-    assert 0 < first["at"] <= second["at"]
-
-
 def test_a_journal_nobody_has_written_to_is_empty(tmp_path: Path) -> None:
     assert read(Place(11, tmp_path)) == []
 

@@ -5,23 +5,10 @@ from pathlib import Path
 import pytest
 
 from core.ground.errors import MissingPrerequisite, StillwaterError
-from local.kafka import classes, container, jars, run
+from local.kafka import classes, jars, run
 from local.kubernetes import images
 from local.place import Place
 from local.tools import prerequisites
-
-TEMPLATE = (
-    "node.id=10\n"
-    "listeners=REPLICATION-9091://${POD_ADDRESS}:9091\n"
-    "log.dirs=/var/lib/kafka/data-1/kafka-log10,/var/lib/kafka/data-10/kafka-log10\n"
-)
-MOUNTS = {"/var/lib/kafka/data-1": Path("/v/one"), "/var/lib/kafka/data-10": Path("/v/ten")}
-
-
-def test_paths_and_address_become_this_machines() -> None:
-    config = run.settings(run.effective(TEMPLATE, "127.41.1.5", MOUNTS))
-    assert config["listeners"] == "REPLICATION-9091://127.41.1.5:9091"
-    assert config["log.dirs"] == "/v/one/kafka-log10,/v/ten/kafka-log10"
 
 
 def test_certificates_and_their_key_become_one_file_that_nobody_else_reads(tmp_path: Path) -> None:
@@ -44,15 +31,8 @@ def test_certificates_and_their_key_become_one_file_that_nobody_else_reads(tmp_p
 
 def test_a_small_heap_gets_a_small_cleaner_unless_the_config_says_otherwise() -> None:
     key = "log.cleaner.dedupe.buffer.size"
-    assert run.settings(run.effective(TEMPLATE, "a", {}))[key] == "8388608"
-    assert run.settings(run.effective(f"{TEMPLATE}{key}=1\n", "a", {}))[key] == "1"
-
-
-def test_only_new_directories_are_formatted(tmp_path: Path) -> None:
-    old, new = tmp_path / "old", tmp_path / "new"
-    old.mkdir()
-    (old / "meta.properties").touch()
-    assert run.unformatted_directories(f"log.dirs={old},{new}\n") == [new]
+    assert run.settings(run.effective("", "a", {}))[key] == "8388608"
+    assert run.settings(run.effective(f"{key}=1\n", "a", {}))[key] == "1"
 
 
 def test_java_forgets_addresses_and_reads_the_twins_hosts() -> None:
@@ -106,20 +86,20 @@ def command(mounts: dict[str, Path]) -> list[str]:
     return images.launch(request).argv
 
 
-def test_the_command_knows_its_pods_address_mounts_and_configuration() -> None:
-    argv = command({f"{container.CONFIG_MOUNT}/": Path("/cm"), "/data": Path("/vol")})
-    assert argv[argv.index("--config") + 1] == "/cm"
-    assert argv[argv.index("--address") + 1] == "127.41.1.5"
-    assert [part for part in argv if part.startswith("--mount")] == ["--mount=/data=/vol"]
-
-
 def test_a_pod_without_configuration_is_one_sentence() -> None:
     with pytest.raises(StillwaterError, match="mounts nothing at /opt/kafka/custom-config"):
         command({})
 
 
-def test_jars_are_kept_by_version_and_pom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An empty cache, and no Maven."""
     monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+
+
+@pytest.mark.usefixtures("_cache")
+def test_jars_are_kept_by_version_and_pom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first = jars.home()
     assert first.parent == tmp_path / "kafka"
     assert first.name.startswith(f"{jars.version()}-")
@@ -129,17 +109,14 @@ def test_jars_are_kept_by_version_and_pom(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert jars.home() != first
 
 
-def test_jars_that_were_not_fetched_are_said_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
+@pytest.mark.usefixtures("_cache")
+def test_jars_that_were_not_fetched_are_said_so() -> None:
     with pytest.raises(StillwaterError, match="run `python -m local setup`"):
         jars.directory()
 
 
-def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", "")
+@pytest.mark.usefixtures("_cache")
+def test_jars_that_are_there_need_no_maven() -> None:
     jars.home().mkdir(parents=True)
     classes.archive(jars.home()).touch()
     seen: list[str] = []
@@ -147,11 +124,8 @@ def test_jars_that_are_there_need_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_
     assert seen == ["cached"]
 
 
-def test_fetching_without_maven_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", "")
+@pytest.mark.usefixtures("_cache")
+def test_fetching_without_maven_says_how_to_get_it() -> None:
     with pytest.raises(MissingPrerequisite) as caught:
         jars.fetch()
     assert "no `mvn` is on the PATH" in str(caught.value)

@@ -1,44 +1,34 @@
 """Where the NLB's proxy forwards to, by what the health checks say."""
 
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from local.nlb import PAUSED, Backends, NlbListener, Proxy, backends, paused_ports
 from local.place import Place
+from tests.every_case import every_case
 
-ONE, TWO, THREE = ("10.11.1.5", 9094), ("10.11.2.5", 9094), ("10.11.3.5", 9094)
-
-
-def targets(**states: str) -> list[dict[str, Any]]:
-    addresses = {"one": ONE, "two": TWO, "three": THREE}
-    return [
-        {"id": addresses[name][0], "port": addresses[name][1], "state": state}
-        for name, state in states.items()
-    ]
+ONE, TWO = ("10.11.1.5", 9094), ("10.11.2.5", 9094)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("states", "open_to"),
     [
-        pytest.param({"one": "healthy", "two": "healthy"}, {ONE, TWO}, id="all healthy"),
-        pytest.param({"one": "healthy", "two": "unhealthy"}, {ONE}, id="one unhealthy"),
-        pytest.param({"one": "healthy", "two": "initial"}, {ONE}, id="one new"),
-        pytest.param({"one": "unhealthy", "two": "initial"}, {ONE, TWO}, id="fails open"),
-        pytest.param({"one": "draining"}, set(), id="only a draining one"),
-        pytest.param({}, set(), id="none"),
+        (["healthy", "healthy"], {ONE, TWO}),
+        (["healthy", "unhealthy"], {ONE}),
+        (["healthy", "initial"], {ONE}),
+        # It fails open, but never to a draining one.
+        (["unhealthy", "initial"], {ONE, TWO}),
+        (["draining"], set()),
+        ([], set()),
     ],
 )
 def test_new_connections_go_to_healthy_targets_or_to_all(
-    states: dict[str, str], open_to: set[tuple[str, int]]
+    states: list[str], open_to: set[tuple[str, int]]
 ) -> None:
-    assert set(backends(targets(**states)).open_to) == open_to
-
-
-def test_a_draining_target_keeps_its_connections_and_an_unhealthy_one_does_not() -> None:
-    found = backends(targets(one="healthy", two="draining", three="unhealthy"))
-    assert found.keeps == {ONE, TWO}
+    targets = [
+        {"id": address, "port": port, "state": state}
+        for (address, port), state in zip((ONE, TWO), states, strict=False)
+    ]
+    assert set(backends(targets).open_to) == open_to
 
 
 def test_targets_take_turns() -> None:

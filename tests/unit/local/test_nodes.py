@@ -8,12 +8,11 @@ from local.kubernetes.cloud import (
     NodeConfig,
     RunningInstance,
     Taint,
-    instance_id_of,
     parse,
 )
 from local.kubernetes.containers import back_off_seconds, exit_code
 from local.kubernetes.kubelet import BOOT_SECONDS, boot_seconds
-from local.kubernetes.node import csi_node_object, node_object, reserved_cpu_millicores, resources
+from local.kubernetes.node import node_object, reserved_cpu_millicores
 
 INSTANCE = RunningInstance(
     instance_id="i-0abc",
@@ -32,42 +31,10 @@ INSTANCE = RunningInstance(
 )
 
 
-def test_a_node_carries_what_its_instance_is_and_what_its_user_data_asks() -> None:
-    node = node_object(INSTANCE, boot_id="b")
-    labels = node["metadata"]["labels"]
-    assert labels["stillwater.dev/pool"] == "broker"
-    assert labels["topology.kubernetes.io/region"] == "us-east-1"
-    assert labels["topology.kubernetes.io/zone"] == "us-east-1a"
-    assert labels["topology.ebs.csi.aws.com/zone"] == "us-east-1a"
-    assert labels["eks.amazonaws.com/nodegroup"] == "system"
-    assert node["spec"]["providerID"] == "aws:///us-east-1a/i-0abc"
-    assert node["spec"]["taints"] == [
-        {"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}
-    ]
-
-
-def test_a_nodes_own_name_is_not_for_user_data_to_choose() -> None:
+def test_a_nodes_own_name_and_group_are_not_for_user_data_to_choose() -> None:
     labels = node_object(INSTANCE, boot_id="b")["metadata"]["labels"]
     assert labels["kubernetes.io/hostname"] == "ip-10-11-0-4.ec2.internal"
-
-
-def test_volumes_are_attached_to_a_node_only_with_the_annotation_that_asks_for_it() -> None:
-    annotations = node_object(INSTANCE, boot_id="b")["metadata"]["annotations"]
-    assert annotations["volumes.kubernetes.io/controller-managed-attach-detach"] == "true"
-
-
-def test_the_driver_names_the_instance_and_belongs_to_the_node() -> None:
-    csi_node = csi_node_object(INSTANCE, "uid-1")
-    (driver,) = csi_node["spec"]["drivers"]
-    assert (driver["name"], driver["nodeID"]) == ("ebs.csi.aws.com", "i-0abc")
-    assert csi_node["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
-
-
-def test_a_node_offers_its_type_less_what_the_system_keeps() -> None:
-    capacity, allocatable = resources(INSTANCE.type)
-    assert (capacity["cpu"], allocatable["cpu"]) == ("2", "1930m")
-    assert (capacity["memory"], allocatable["memory"]) == ("8192Mi", "7518Mi")
-    assert allocatable["pods"] == "29"
+    assert labels["eks.amazonaws.com/nodegroup"] == "system"
 
 
 @pytest.mark.parametrize(("vcpus", "millicores"), [(1, 60), (2, 70), (4, 80), (8, 90)])
@@ -75,10 +42,6 @@ def test_the_systems_share_of_the_processor_is_that_of_ekss_image(
     vcpus: int, millicores: int
 ) -> None:
     assert reserved_cpu_millicores(vcpus) == millicores
-
-
-def test_an_instance_is_known_by_its_nodes_provider_id() -> None:
-    assert instance_id_of("aws:///us-east-1a/i-0abc") == "i-0abc"
 
 
 def test_a_container_starts_again_at_once_and_then_ever_later() -> None:

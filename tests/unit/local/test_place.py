@@ -50,13 +50,6 @@ def test_a_directory_in_use_is_left_to_whoever_locked_it(
             assert inside.number != outside.number
 
 
-def test_a_number_is_free_again_when_its_twin_has_ended(tmp_path: Path) -> None:
-    with claim_place(tmp_path) as first:
-        number = first.number
-    with claim_place(tmp_path) as second:
-        assert second.number == number
-
-
 def test_a_number_stays_taken_while_a_child_holds_the_claim(tmp_path: Path) -> None:
     with claim_place(tmp_path) as first:
         child = subprocess.Popen(
@@ -80,11 +73,6 @@ def test_when_every_number_is_taken_the_next_twin_says_so(
 def test_a_failure_inside_the_claim_is_not_taken_for_a_taken_number(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="in use"), claim_place(tmp_path):
         raise OSError(98, "address in use")
-
-
-def test_a_place_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
-    Place(12, tmp_path).save()
-    assert Place.load(tmp_path) == Place(12, tmp_path)
 
 
 def test_a_twin_is_found_while_it_runs_and_not_after(tmp_path: Path) -> None:

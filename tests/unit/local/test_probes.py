@@ -117,13 +117,6 @@ def test_a_startup_that_never_comes_demands_a_restart_but_readiness_never_does()
     assert not unready.ready
 
 
-def test_a_container_without_probes_is_ready_as_soon_as_it_runs() -> None:
-    probes = ProbeSet({}, started_at=0.0, ask=Answers())
-    assert probes.started
-    assert probes.ready
-    assert probes.step(0.0) == float("inf")
-
-
 def test_a_port_may_be_a_name_and_may_have_been_moved() -> None:
     container = {"ports": [{"name": "liveness-probe", "containerPort": 8080}]}
     target = ProbeTarget("127.11.0.9", container, {}, {8080: 40123})

@@ -221,14 +221,6 @@ def crash(home: Path, *command: str, held: tuple[int, ...] = ()) -> int:
     return child
 
 
-def test_closing_stops_every_child(processes: Processes) -> None:
-    pids = [processes.start(name, SLEEPER).popen.pid for name in ("a", "b")]
-    processes.close()
-    assert all(start_time_ticks(pid) is None for pid in pids)
-    assert not list(processes.pids.iterdir())
-    processes.close()
-
-
 def test_closing_waits_once_for_all_that_ignore_sigterm(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -242,6 +234,8 @@ def test_closing_waits_once_for_all_that_ignore_sigterm(
     processes.close()
     assert time.monotonic() - started < len(pids) * CLOSE_SECONDS
     assert all(start_time_ticks(pid) is None for pid in pids)
+    assert not list(processes.pids.iterdir())
+    processes.close()
 
 
 def test_closing_ends_what_a_child_started_and_nobody_recorded(

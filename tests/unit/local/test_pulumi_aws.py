@@ -1,7 +1,5 @@
-"""How AWS adapters turn a program's inputs into what an API takes."""
+"""AWS adapters: their calls, tags, what is gone, archives, and entries of a cluster's access."""
 
-import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +11,10 @@ from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import ApiError
 from local.place import Place
 from local.pulumi import aws_eks
-from local.pulumi.aws_adapter import missing, request, tag_changes
+from local.pulumi.aws_adapter import missing, tag_changes
 from local.pulumi.aws_data import zip_bytes
 from local.pulumi.aws_rows import ROWS
 from local.pulumi.provider import Existing, Resource
-from local.refusals.calls import coerce
 from local.refusals.catalogue import TYPES
 from local.values import Asset
 
@@ -31,29 +28,6 @@ def client(service: str) -> Any:
         aws_access_key_id="x",
         aws_secret_access_key="x",
     )
-
-
-def test_inputs_take_the_names_and_types_of_the_api() -> None:
-    given = {
-        "minSize": 1,
-        "healthCheckType": "EC2",
-        "capacityRebalance": "true",
-        "instanceMaintenancePolicy": {"minHealthyPercentage": 100, "maxHealthyPercentage": "200"},
-        "waitForCapacityTimeout": "10m",
-        "tags": [],
-    }
-    assert request(client("autoscaling"), "CreateAutoScalingGroup", given, "tags") == {
-        "MinSize": 1,
-        "HealthCheckType": "EC2",
-        "CapacityRebalance": True,
-        "InstanceMaintenancePolicy": {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 200},
-    }
-
-
-def test_maps_keep_their_keys_and_get_values_of_text() -> None:
-    shape = client("lambda").meta.service_model.operation_model("CreateFunction").input_shape
-    environment = coerce(shape, {"environment": {"variables": {"camelCase": 3, "on": True}}})
-    assert environment == {"Environment": {"Variables": {"camelCase": "3", "on": "true"}}}
 
 
 def test_tags_change_with_what_differs_alone() -> None:
@@ -100,23 +74,6 @@ def test_an_error_that_means_gone_is_told_from_others(code: str, message: str, g
     error = Exception()
     error.response = {"Error": {"Code": code, "Message": message}}  # type: ignore[attr-defined]
     assert missing(error) is gone
-
-
-def test_a_directory_becomes_the_same_zip_every_time(tmp_path: Path) -> None:
-    (tmp_path / "code" / "handlers").mkdir(parents=True)
-    (tmp_path / "code" / "handlers" / "tick.py").write_text("handler = None")
-    archive = Asset(is_archive=True, sha256="", content={"path": str(tmp_path / "code")})
-    first = zip_bytes(archive)
-    (tmp_path / "code" / "handlers" / "tick.py").touch()
-    assert zip_bytes(archive) == first
-    assert zipfile.ZipFile(io.BytesIO(first)).namelist() == ["handlers/tick.py"]
-
-
-def test_a_zip_is_deployed_byte_for_byte(tmp_path: Path) -> None:
-    file = tmp_path / "function.zip"
-    file.write_bytes(b"as built")
-    archive = Asset(is_archive=True, sha256="", content={"path": str(file)})
-    assert zip_bytes(archive) == b"as built"
 
 
 def test_a_missing_archive_is_one_sentence() -> None:

@@ -6,12 +6,10 @@ from typing import Any
 import grpc
 import pytest
 from botocore.exceptions import ClientError
-from hypothesis import given
-from hypothesis import strategies as st
 from pulumi.runtime.proto import provider_pb2
 
 from core.ground.errors import StillwaterError
-from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, adapts
+from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws
 from local.pulumi.aws_provider import AwsProvider
 from local.pulumi.provider import Existing, Resource, Servicer, State, changes, one_sentence
 from local.refusals import calls
@@ -33,30 +31,9 @@ from local.values import (
 UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 ARCHIVE = Asset(is_archive=True, sha256="ab12", content={"path": "/code"})
 
-plain = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.text(st.characters(codec="utf-8", exclude_categories=["Cs"])),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.text("abcd", max_size=4), inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-
 
 def _back(value: Any) -> Any:
     return from_struct(to_struct({"it": value}))["it"]
-
-
-@given(plain)
-def test_a_plain_value_survives_the_engine(value: Any) -> None:
-    assert _back(value) == value
-
-
-def test_whole_numbers_come_back_as_integers_and_others_as_they_are() -> None:
-    assert repr(_back([3.0, 2.5])) == "[3, 2.5]"
 
 
 def test_an_archive_keeps_its_hash_by_which_it_is_told_and_its_path() -> None:
@@ -89,11 +66,6 @@ def test_outputs_hold_an_archive_as_its_hash_alone() -> None:
         "list": ["sha256:ab12"],
     }
     assert ARCHIVE_SIGNATURE not in str(to_struct(without_assets({"code": ARCHIVE})))
-
-
-@given(plain)
-def test_nothing_differs_from_itself(value: Any) -> None:
-    assert changes({"it": value}, {"it": value}) == ()
 
 
 @pytest.mark.parametrize(
@@ -189,10 +161,6 @@ def existing(state: State, inputs: Properties, kind: str = THING) -> Existing:
     return Existing(resource(kind), state.id, inputs, state.outputs)
 
 
-def test_a_childs_type_is_told_from_its_parents_types() -> None:
-    assert (resource().type, resource().name) == (THING, "it")
-
-
 def test_an_unnamed_resource_gets_one_name_and_keeps_it(provider: AwsProvider) -> None:
     first = provider.check(resource(), {}, {})
     assert first["name"].startswith("it-")
@@ -213,18 +181,6 @@ def test_tags_that_are_a_list_are_left_to_the_type(provider: AwsProvider) -> Non
     assert "tagsAll" not in provider.check(resource(), {}, {"tags": [{"key": "k", "value": "v"}]})
 
 
-def test_outputs_are_the_inputs_with_what_the_type_computes(provider: AwsProvider) -> None:
-    made = provider.create(resource(), {"name": "n", "colour": "red"})
-    assert made.id == "n"
-    assert made.outputs == {
-        "region": "us-east-1",
-        "name": "n",
-        "colour": "red",
-        "arn": "arn:aws:fake:us-east-1:123456789012:n",
-        "size": 1,
-    }
-
-
 def test_an_update_keeps_computed_outputs_and_drops_inputs_that_are_gone(
     provider: AwsProvider,
 ) -> None:
@@ -241,14 +197,6 @@ def test_a_preview_of_an_update_touches_nothing(provider: AwsProvider, thing: Th
     outputs = provider.preview_update(existing(made, inputs), {"name": "n", "colour": "blue"})
     assert (outputs["colour"], outputs["size"]) == ("blue", 1)
     assert thing.live["n"]["colour"] == "red"
-
-
-def test_what_was_stored_is_read_with_what_the_type_knows_now(provider: AwsProvider) -> None:
-    inputs = {"name": "n", "colour": "red"}
-    made = provider.create(resource(), inputs)
-    read = provider.read(existing(made, inputs))
-    assert read is not None
-    assert (read.outputs["colour"], read.outputs["size"]) == ("red", 7)
 
 
 def test_a_resource_deleted_behind_our_back_reads_as_gone(
@@ -372,26 +320,6 @@ def test_our_own_errors_are_shown_as_they_are() -> None:
     assert one_sentence(KeyError("x")) == "KeyError: 'x'"
 
 
-def test_settings_that_the_engine_sends_as_text_are_read(
-    provider: AwsProvider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heard: list[Properties] = []
-    monkeypatch.setattr(provider, "configure", heard.append)
-    arguments = {"region": "us-east-1", "defaultTags": '{"tags": {"a": "b"}}', "odd": "{not json"}
-    request = provider_pb2.ConfigureRequest(args=to_struct(arguments))
-    answer = Servicer(provider).Configure(request, Context())
-    assert heard == [
-        {"region": "us-east-1", "defaultTags": {"tags": {"a": "b"}}, "odd": "{not json"}
-    ]
-    assert (answer.acceptSecrets, answer.supportsPreview) == (False, True)
-
-
 def test_a_function_the_provider_lacks_is_named(provider: AwsProvider) -> None:
     with pytest.raises(StillwaterError, match="getNonsense"):
         provider.invoke("aws:index/getNonsense:getNonsense", {})
-
-
-def test_registering_an_adapter_makes_it_the_types_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(ADAPTERS, "aws:fake/other:Other", raising=False)
-    adapts("fake/other:Other")(Thing)
-    assert isinstance(ADAPTERS.pop("aws:fake/other:Other"), Thing)

@@ -47,6 +47,7 @@ def lasting(name: str, *, enabled: bool = True) -> dict[str, Any]:
 
 
 VERSIONING = "s3/bucketVersioning:BucketVersioning"
+ENABLED, DISABLED = {"status": "Enabled"}, {"status": "Disabled"}
 
 
 @every_case(
@@ -63,13 +64,7 @@ VERSIONING = "s3/bucketVersioning:BucketVersioning"
         (NODES, "version", "1.33", "1.35", False),
         (TABLES, "ttl", lasting("expires"), lasting("gone_at"), True),
         (TABLES, "ttl", lasting("expires"), lasting("expires", enabled=False), False),
-        (
-            VERSIONING,
-            "versioningConfiguration",
-            {"status": "Enabled"},
-            {"status": "Disabled"},
-            True,
-        ),
+        (VERSIONING, "versioningConfiguration", ENABLED, DISABLED, True),
     ],
 )
 def test_a_step_that_aws_does_not_take_is_refused(

@@ -7,18 +7,14 @@ from typing import Any
 
 import boto3
 import pytest
-import yaml
 from moto import mock_aws
 
-from core.cluster import Storage
-from core.ground import naming
-from infra.kafka.storage import SNAPSHOT_CLASS, attributes_class, volume_tags
+from infra.kafka.storage import SNAPSHOT_CLASS, volume_tags
 from infra.tags import cluster_tags
 from local.kubernetes import ebs
 from tests.unit.infra.programs import spec
 
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "restore-a-broker-from-a-snapshot.md"
-CLAIM, ZONE = "data-0-orders-broker-a-10", "us-east-1a"
 
 
 @pytest.fixture
@@ -33,19 +29,6 @@ def guide() -> str:
     return GUIDE.read_text()
 
 
-def tags_of_a_brokers_volume() -> dict[str, str]:
-    """Return the tags the twin's driver gives the volume, from our storage class's parameters."""
-    cluster = spec(environment="prod")
-    parameters = volume_tags(cluster_tags(cluster).volume_tags(cluster.prefix))
-    return ebs.tags(
-        parameters, volume="pvc-1", claim=CLAIM, namespace="kafka", cluster=cluster.prefix
-    )
-
-
-def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in tags.items()]
-
-
 def test_the_guide_finds_the_snapshot_of_the_brokers_volume_and_of_no_other(
     ec2: Any, guide: str
 ) -> None:
@@ -54,55 +37,23 @@ def test_the_guide_finds_the_snapshot_of_the_brokers_volume_and_of_no_other(
         for name, value in re.findall(r"Name=(tag:[^,]+),Values=(\S+)", guide)
     ]
     assert len(filters) == 2
-    wanted = None
-    for claim in (CLAIM, "data-0-orders-broker-b-20"):
-        tags = {**tags_of_a_brokers_volume(), "kubernetes.io/created-for/pvc/name": claim}
-        volume = ec2.create_volume(AvailabilityZone=ZONE, Size=500, VolumeType="gp3")
+    cluster, wanted = spec(environment="prod"), None
+    parameters = volume_tags(cluster_tags(cluster).volume_tags(cluster.prefix))
+    for claim in ("data-0-orders-broker-a-10", "data-0-orders-broker-b-20"):
+        # The twin's driver tags a volume by our storage class's parameters.
+        tags = ebs.tags(
+            parameters, volume="pvc-1", claim=claim, namespace="kafka", cluster=cluster.prefix
+        )
+        tag_list = [{"Key": key, "Value": value} for key, value in tags.items()]
+        volume = ec2.create_volume(AvailabilityZone="us-east-1a", Size=500, VolumeType="gp3")
         # As the schedule does: it copies the volume's tags.
         made = ec2.create_snapshot(
             VolumeId=volume["VolumeId"],
-            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tag_list(tags)}],
+            TagSpecifications=[{"ResourceType": "snapshot", "Tags": tag_list}],
         )
         wanted = wanted or made["SnapshotId"]
     found = ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]
     assert [(s["SnapshotId"], s["State"]) for s in found] == [(wanted, "completed")]
-
-
-def test_the_volume_it_makes_is_one_that_the_driver_may_attach_and_the_schedule_knows(
-    ec2: Any, guide: str
-) -> None:
-    tags = dict(re.findall(r"\{Key=([^,]+),Value=([^}]+)\}", guide))
-    theirs = tags_of_a_brokers_volume()
-    assert tags.items() <= theirs.items()
-    assert {"ebs.csi.aws.com/cluster", "stillwater:snapshots"} <= tags.keys()
-    old = ec2.create_volume(AvailabilityZone=ZONE, Size=500, VolumeType="gp3")
-    snapshot = ec2.create_snapshot(VolumeId=old["VolumeId"])
-    made = ec2.create_volume(
-        SnapshotId=snapshot["SnapshotId"],
-        AvailabilityZone=ZONE,
-        VolumeType="gp3",
-        Size=500,
-        Iops=4000,
-        Throughput=250,
-        TagSpecifications=[{"ResourceType": "volume", "Tags": tag_list(tags)}],
-    )
-    (volume,) = ec2.describe_volumes(VolumeIds=[made["VolumeId"]])["Volumes"]
-    assert volume["State"] == "available"
-    assert (volume["SnapshotId"], volume["AvailabilityZone"]) == (snapshot["SnapshotId"], ZONE)
-    assert (volume["Size"], volume["Iops"]) == (500, 4000)
-
-
-def test_the_volume_and_the_claim_it_writes_name_each_other_and_our_classes(guide: str) -> None:
-    (text,) = re.findall(r"<<'YAML'\n(.*?)\nYAML", guide, re.DOTALL)
-    volume, claim = yaml.safe_load_all(text)
-    assert claim["metadata"]["name"] == CLAIM == naming.claim("orders", "broker-a", 10, 0)
-    assert volume["spec"]["claimRef"]["name"] == CLAIM
-    assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
-    assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
-    expected = attributes_class(Storage(size_gib=500, iops=4000, throughput_mib_per_s=140))
-    for each in (volume, claim):
-        assert each["spec"]["storageClassName"] == "gp3-kafka"
-        assert each["spec"]["volumeAttributesClassName"] == expected
 
 
 def test_the_class_for_snapshots_by_hand_is_ours(guide: str) -> None:

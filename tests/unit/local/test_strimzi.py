@@ -1,4 +1,4 @@
-"""The twin's Strimzi stand-in, as far as it only computes: ids, rolling, the kinds it serves."""
+"""The twin's Strimzi stand-in, as far as it only computes: ids and rolling."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.kubernetes import crds, strimzi_resources
+from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import annotated_ids, node_ids
-from local.kubernetes.strimzi_roller import is_ready, next_to_roll
+from local.kubernetes.strimzi_roller import next_to_roll
 from tests.unit.local.described_kafka import pool, rendered_pod
 
 
@@ -97,17 +97,3 @@ def test_one_outdated_pod_restarts_while_all_others_are_ready(
     pods: dict[str, Any], next_pod: str | None
 ) -> None:
     assert rolled(**pods) == next_pod
-
-
-def test_a_pod_that_is_going_is_not_ready() -> None:
-    assert is_ready(live(10))
-    assert not is_ready(live(10, going=True))
-    assert not is_ready({"metadata": {}})
-
-
-def test_the_twins_own_definitions_serve_strimzis_kinds() -> None:
-    names = {definition["metadata"]["name"] for definition in crds.strimzi_definitions()}
-    plurals = ("kafkas", "kafkanodepools", "kafkaconnects", "kafkatopics", "kafkausers")
-    plurals += ("kafkarebalances",)
-    theirs = {f"{plural}.kafka.strimzi.io" for plural in plurals}
-    assert names == theirs | {"strimzipodsets.core.strimzi.io"}

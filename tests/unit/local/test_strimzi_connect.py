@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from core.cluster import Connect, parse
+from core.cluster import Connect
 from core.ground.errors import InvalidInput
 from infra.kafka.connect import connect_spec
-from local.demo import spec as demo_spec
 from local.kafka.run import in_place, settings
 from local.kubernetes import dns, strimzi_connect
 from local.kubernetes.client import ApiError
 from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
 from local.kubernetes.strimzi_resources import REVISION
 from local.kubernetes.strimzi_roller import reasons_to_restart
-from local.place import Place
 from tests.unit.infra.programs import spec
 
 if TYPE_CHECKING:
@@ -48,16 +46,6 @@ def worker(connect: dict[str, Any]) -> dict[str, Any]:
     return pod(workers, name, config_map(workers, name))
 
 
-def test_what_the_program_renders_the_operator_runs() -> None:
-    config = configured(resource())
-    assert config["bootstrap.servers"] == "orders-kafka-bootstrap.kafka.svc:9093"
-    assert config["group.id"] == "orders-connect"
-    assert config["offset.storage.replication.factor"] == "3"
-    assert config["listeners"] == "http://${POD_ADDRESS}:8083"
-    name = "orders-connect-connect-0.orders-connect-connect.kafka.svc"
-    assert config["rest.advertised.host.name"] == name
-
-
 def test_a_worker_reads_from_the_replica_in_its_nodes_zone() -> None:
     config = configured(resource())
     assert config["consumer.client.rack"] == "${STRIMZI_RACK_ID}"
@@ -66,11 +54,7 @@ def test_a_worker_reads_from_the_replica_in_its_nodes_zone() -> None:
     assert "consumer.client.rack" not in configured(resource(rack=None))
 
 
-def test_both_probes_ask_health_with_the_resources_timings_or_strimzis_own() -> None:
-    (container,) = worker(resource())["spec"]["containers"]
-    for probe in ("readinessProbe", "livenessProbe"):
-        assert container[probe]["httpGet"] == {"path": "/health", "port": "rest-api"}
-        assert container[probe]["timeoutSeconds"] == 12
+def test_a_probe_that_the_resource_does_not_time_has_strimzis_own_timings() -> None:
     (container,) = worker(resource(readinessProbe=None))["spec"]["containers"]
     assert container["readinessProbe"]["initialDelaySeconds"] == 60
     assert container["readinessProbe"]["timeoutSeconds"] == 5
@@ -165,21 +149,9 @@ def test_workers_whose_user_is_still_being_made_are_looked_at_again_soon(
     assert api.said == "Waiting for Secret authority."
 
 
-def test_the_demos_own_description_can_have_workers() -> None:
-    described = parse(demo_spec.spec(Place(44, Path("unused"))))
-    rendered = connect_spec(described, Connect())
-    metadata = {"name": "c", "namespace": "kafka", "uid": "u"}
-    assert read({"metadata": metadata, "spec": rendered}).pods[0] == "c-connect-0"
-
-
 # Names
 
 HOSTS = "127.0.0.1 localhost\n127.44.1.5 a.kafka.svc b.kafka.svc\n127.44.1.6 a.kafka.svc\n"
-
-
-def test_a_name_is_looked_up_where_the_jvms_look() -> None:
-    assert dns.address_of(HOSTS, "b.kafka.svc") == "127.44.1.5"
-    assert dns.address_of(HOSTS, "kafka.svc") is None
 
 
 def test_only_names_of_the_cluster_are_answered_from_its_file(

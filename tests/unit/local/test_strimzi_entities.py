@@ -33,8 +33,6 @@ from local.kubernetes.strimzi_entities import (
 )
 from tests.unit.local.described_kafka import KAFKA, NLB, cluster, configure
 
-OPERATIONS = ["Describe", "DescribeConfigs"]
-
 
 def user(how: str | None, *acls: dict[str, Any]) -> dict[str, Any]:
     spec: dict[str, Any] = {"authorization": {"type": "simple", "acls": list(acls)}}
@@ -55,27 +53,6 @@ def test_where_nobody_is_asked_nodes_speak_in_the_clear_too() -> None:
         *("CONTROLPLANE-9090:PLAINTEXT", "REPLICATION-9091:PLAINTEXT", "NLB-9094:PLAINTEXT")
     }
     assert not [key for key in configure(10) if "ssl" in key or "authorizer" in key]
-
-
-def test_nodes_ask_each_other_for_certificates_whatever_a_listener_asks() -> None:
-    for node_id in (0, 10):
-        config = asking(node_id)
-        assert config["listener.security.protocol.map"].startswith(
-            "CONTROLPLANE-9090:SSL,REPLICATION-9091:SSL,NLB-9094:PLAINTEXT"
-        )
-        assert config["listener.name.controlplane-9090.ssl.client.auth"] == "required"
-        asks = config.get("listener.name.replication-9091.ssl.client.auth")
-        assert asks == (None if node_id == 0 else "required")
-        assert config["authorizer.class.name"].endswith("StandardAuthorizer")
-
-
-def test_a_listener_asks_for_certificates_of_the_clients_authority() -> None:
-    config = asking(tls=True, authentication={"type": "tls"})
-    assert config["listener.security.protocol.map"].endswith("NLB-9094:SSL")
-    assert config["listener.name.nlb-9094.ssl.client.auth"] == "required"
-    trusted = config["listener.name.nlb-9094.ssl.truststore.location"]
-    assert trusted == "/opt/kafka/client-ca-certs.pem"
-    assert config["ssl.truststore.location"] == "/opt/kafka/cluster-ca-certs.pem"
 
 
 def test_a_listener_asks_for_passwords() -> None:
@@ -164,20 +141,16 @@ def test_rights_where_nobody_asks_for_them_are_refused_in_strimzis_words() -> No
 
 
 def test_acls_are_as_kafka_spells_them() -> None:
+    topics = {"type": "topic", "name": "or", "patternType": "prefix"}
+    transactions = {"type": "transactionalId", "name": "t"}
     described = user(
         "tls",
-        {
-            "resource": {"type": "topic", "name": "or", "patternType": "prefix"},
-            "operations": ["Read"],
-        },
-        {"resource": {"type": "cluster"}, "operations": OPERATIONS},
-        {"resource": {"type": "transactionalId", "name": "t"}, "operations": ["Write"]},
+        {"resource": topics, "operations": ["Read"]},
+        {"resource": transactions, "operations": ["DescribeConfigs"]},
     )
     assert {key[2:] for key in acls_of(described)} == {
         ("READ", "ALLOW", "TOPIC", "or", "PREFIXED"),
-        ("DESCRIBE", "ALLOW", "CLUSTER", "kafka-cluster", "LITERAL"),
-        ("DESCRIBE_CONFIGS", "ALLOW", "CLUSTER", "kafka-cluster", "LITERAL"),
-        ("WRITE", "ALLOW", "TRANSACTIONAL_ID", "t", "LITERAL"),
+        ("DESCRIBE_CONFIGS", "ALLOW", "TRANSACTIONAL_ID", "t", "LITERAL"),
     }
 
 
@@ -186,20 +159,14 @@ class RememberingCluster:
 
     def __init__(self, **topics: tuple[int, int]) -> None:
         self.topics = topics
-        self.made: list[Any] = []
         self.configured: list[dict[str, str]] = []
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         (name,) = names
-        if name not in self.topics:
-            return [{"error_code": 3, "partitions": []}]
         partitions, replicas = self.topics[name]
         return [
             {"error_code": 0, "partitions": [{"replica_nodes": [*range(replicas)]}] * partitions}
         ]
-
-    def create_topics(self, topics: list[Any]) -> None:
-        self.made += topics
 
     def create_partitions(self, grown: dict[str, int]) -> None:
         for name, partitions in grown.items():
@@ -217,20 +184,11 @@ def bring(cluster: RememberingCluster, **spec: Any) -> None:
     _bring(cluster, topic(**spec))  # type: ignore[arg-type]  # it asks no more of a client
 
 
-def test_a_topic_that_is_missing_is_made_as_described() -> None:
-    cluster = RememberingCluster()
-    bring(cluster, partitions=6, replicas=3, config={"retention.ms": 5, "unclean": True})
-    (made,) = cluster.made
-    assert (made.name, made.num_partitions, made.replication_factor) == ("orders", 6, 3)
-    assert made.topic_configs == {"retention.ms": "5", "unclean": "true"}
-
-
 def test_a_topic_that_exists_grows_and_takes_the_settings_that_are_said() -> None:
     cluster = RememberingCluster(orders=(2, 3))
     bring(cluster, partitions=6, replicas=3, config={"retention.ms": 5})
     assert cluster.topics["orders"] == (6, 3)
     assert cluster.configured == [{"retention.ms": "5"}]
-    assert cluster.made == []
     bring(cluster)
     assert (cluster.topics["orders"], len(cluster.configured)) == ((6, 3), 1)
 

@@ -1,54 +1,13 @@
-"""The objects of the twin's Strimzi stand-in: services, the budget, pods, claims, owners."""
+"""The objects of the twin's Strimzi stand-in: claims, owners, and what makes a pod another."""
 
 import copy
-
-import pytest
 
 from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import KafkaCluster
 from local.kubernetes.strimzi_resources import RESOURCE_REVISION, REVISION
 from local.kubernetes.strimzi_roller import reasons_to_restart
+from tests.every_case import every_case
 from tests.unit.local.described_kafka import KAFKA, POOLS, cluster, rendered_pod
-
-SERVICES = {s["metadata"]["name"]: s["spec"] for s in strimzi_resources.services(cluster())}
-
-
-@pytest.mark.parametrize(
-    ("service", "other"), [("coban-kafka-nlb-bootstrap", 0), ("coban-broker-a-nlb-10", 20)]
-)
-def test_a_listeners_services_find_all_brokers_or_the_one_they_are_of(
-    service: str, other: int
-) -> None:
-    selector = SERVICES[service]["selector"].items()
-    assert selector <= rendered_pod(10)["metadata"]["labels"].items()
-    assert not selector <= rendered_pod(other)["metadata"]["labels"].items()
-    assert SERVICES[service]["ports"][0]["targetPort"] == "tcp-nlb"
-
-
-def test_peers_resolve_each_other_before_they_are_ready() -> None:
-    headless = SERVICES["coban-kafka-brokers"]
-    assert (headless["clusterIP"], headless["publishNotReadyAddresses"]) == ("None", True)
-    assert rendered_pod(10)["spec"]["subdomain"] == "coban-kafka-brokers"
-
-
-def test_the_budget_is_an_integer_over_all_nodes() -> None:
-    spec = strimzi_resources.budget(cluster())["spec"]
-    assert spec["minAvailable"] == 2
-    assert "maxUnavailable" not in spec
-
-
-def test_a_pod_takes_its_pools_place_grace_and_volume() -> None:
-    spec = rendered_pod(10)["spec"]
-    assert spec["terminationGracePeriodSeconds"] == 330
-    assert spec["tolerations"] == [{"key": "dedicated", "operator": "Exists"}]
-    claim = spec["volumes"][0]["persistentVolumeClaim"]["claimName"]
-    assert claim == "data-0-coban-broker-a-10"
-
-
-@pytest.mark.parametrize(("node_id", "port"), [(0, 9090), (10, 9091)])
-def test_readiness_asks_the_port_of_the_nodes_role(node_id: int, port: int) -> None:
-    container = rendered_pod(node_id)["spec"]["containers"][0]
-    assert container["readinessProbe"]["tcpSocket"] == {"port": port}
 
 
 def test_a_claim_outlives_its_cluster_unless_it_asks_not_to() -> None:
@@ -94,20 +53,17 @@ def with_pool(**spec: object) -> KafkaCluster:
     return cluster(pools=pools)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "node_id", "why"),
     [
-        pytest.param(cluster(), 10, [], id="nothing"),
-        pytest.param(with_config(**{"log.retention.ms": 1}), 10, [], id="configuration-of-brokers"),
-        pytest.param(with_config(**{"log.retention.ms": 1}), 0, [], id="no-matter-of-controllers"),
-        pytest.param(
-            with_config(**{"num.network.threads": 4}), 0, [REVISION], id="matter-of-controllers"
-        ),
-        pytest.param(
-            with_pool(resources={"requests": {"cpu": "1"}}), 10, [RESOURCE_REVISION], id="resources"
-        ),
-        pytest.param(with_pool(jvmOptions={"-Xmx": "1g"}), 10, [REVISION], id="heap"),
-        pytest.param(with_pool(jvmOptions={"-Xmx": "1g"}), 20, [], id="heap-of-another-pool"),
+        (cluster(), 10, []),
+        # Brokers take a setting while they run; controllers take some at a start alone.
+        *((with_config(**{"log.retention.ms": 1}), each, []) for each in (0, 10)),
+        (with_config(**{"num.network.threads": 4}), 0, [REVISION]),
+        (with_pool(resources={"requests": {"cpu": "1"}}), 10, [RESOURCE_REVISION]),
+        (with_pool(jvmOptions={"-Xmx": "1g"}), 10, [REVISION]),
+        # The heap of another pool.
+        (with_pool(jvmOptions={"-Xmx": "1g"}), 20, []),
     ],
 )
 def test_a_pod_shows_what_of_its_description_has_changed(

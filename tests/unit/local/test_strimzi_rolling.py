@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from core.views import ClusterView, PartitionView, VoterView
 from local.kubernetes.strimzi_model import KafkaPodNode
 from local.kubernetes.strimzi_roller import configuration_changes, hindrance, is_stuck, roll_order
+from tests.every_case import every_case
 from tests.unit.local.described_kafka import cluster
 
 NODES = {node.node_id: node for node in cluster().nodes}
@@ -27,19 +26,19 @@ def view(
     )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("node_id", "seen", "why"),
     [
-        pytest.param(10, view(("a", (10, 20, 30), 2)), "", id="one-to-spare"),
-        pytest.param(
-            10, view(("a", (10, 20), 2)), "a-0 has 2 replicas in sync", id="none-to-spare"
-        ),
-        pytest.param(10, view(("a", (20, 30), 2)), "", id="not-in-sync-and-enough-others"),
-        pytest.param(10, view(("a", (20,), 2)), "a-0 has 1 replicas in sync", id="first-to-return"),
-        pytest.param(10, view(("a", (10, 20), 3)), "", id="never-writable-without-it"),
-        pytest.param(0, view(lags=(0, 0, 0)), "", id="quorum"),
-        pytest.param(0, view(lags=(0, 0, 99)), "only 1 of 3", id="one-controller-behind"),
-        pytest.param(0, view(lags=(0,)), "", id="a-quorum-of-one"),
+        (10, view(("a", (10, 20, 30), 2)), ""),
+        (10, view(("a", (10, 20), 2)), "a-0 has 2 replicas in sync"),
+        # It is not in sync: enough others are, or it has to return first.
+        (10, view(("a", (20, 30), 2)), ""),
+        (10, view(("a", (20,), 2)), "a-0 has 1 replicas in sync"),
+        # Nobody can write without it as it is.
+        (10, view(("a", (10, 20), 3)), ""),
+        (0, view(lags=(0, 0, 0)), ""),
+        (0, view(lags=(0, 0, 99)), "only 1 of 3"),
+        (0, view(lags=(0,)), ""),
     ],
 )
 def test_kafka_is_asked_before_a_pod_is_restarted(
@@ -58,23 +57,17 @@ def test_controllers_come_first_and_those_that_are_not_ready_before_the_others()
     assert [[n.node_id for n in part] for part in roll_order(nodes)] == [[0], [20, 10]]
 
 
-@pytest.mark.parametrize(
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
+@every_case(
     ("status", "stuck"),
     [
         ({"phase": "Pending"}, False),
-        (
-            {
-                "phase": "Pending",
-                "conditions": [
-                    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-                ],
-            },
-            True,
-        ),
+        ({"phase": "Pending", "conditions": [UNSCHEDULABLE]}, True),
         ({"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}, True),
         ({"containerStatuses": [{"state": {"running": {}}}]}, False),
     ],
-    ids=["new", "unschedulable", "creating", "running"],
 )
 def test_a_pod_without_a_node_or_a_container_is_stuck(status: dict[str, Any], stuck: bool) -> None:
     assert is_stuck({"metadata": {}, "status": status}) is stuck

@@ -11,16 +11,15 @@ import pytest
 
 from core.ground.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
-from local.tools.build import BUILD, Progress, chart_path, making, tool_path, tool_paths
+from local.tools.build import BUILD, Progress, chart_path, making, tool_path
 from local.tools.catalogue import (
     BINARIES,
     EVERY,
-    FOR_LONG_TESTS,
     FOR_TESTS,
-    ON_REQUEST,
     TOOLS,
     Tool,
 )
+from tests.every_case import every_case
 
 ETCD = next(tool for tool in TOOLS if tool.name == "etcd")
 GOOD = {
@@ -81,15 +80,13 @@ def checked(**said: str | None) -> list[str]:
     return prerequisites.check_prerequisites(lambda command: answers[command[0]])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "words"),
     [
-        pytest.param({"go": None}, ("Go 1.25", "no `go` is on the PATH", "go.dev"), id="no-go"),
-        pytest.param(
-            {"go": "go version go1.24.9 linux/amd64"}, ("Go 1.25", "1.24.9", "go.dev"), id="old-go"
-        ),
-        pytest.param({"java": 'java version "1.8.0_202"'}, ("Java 17", "1.8.0"), id="java-8"),
-        pytest.param({"mvn": "Segmentation fault"}, ("Maven 3.6", "does not tell"), id="broken"),
+        ({"go": None}, ("Go 1.25", "no `go` is on the PATH", "go.dev")),
+        ({"go": "go version go1.24.9 linux/amd64"}, ("Go 1.25", "1.24.9", "go.dev")),
+        ({"java": 'java version "1.8.0_202"'}, ("Java 17", "1.8.0")),
+        ({"mvn": "Segmentation fault"}, ("Maven 3.6", "does not tell")),
     ],
 )
 def test_a_missing_prerequisite_is_one_sentence(
@@ -137,27 +134,6 @@ def test_the_users_pulumi_is_taken_when_it_is_new_enough(
 
 
 # Paths
-
-
-def test_a_built_program_is_where_its_key_says(cache: Path) -> None:
-    built = ETCD.home / "bin" / "etcd"
-    built.parent.mkdir(parents=True)
-    built.touch()
-    assert tool_path("etcd") == built
-    assert cache in built.parents
-
-
-def test_the_twin_starts_without_what_is_built_on_demand(cache: Path) -> None:
-    for tool in TOOLS:
-        for binary in tool.binaries:
-            built = tool.home / "bin" / binary.name
-            built.parent.mkdir(parents=True, exist_ok=True)
-            built.touch()
-    assert tool_paths().keys() == BINARIES.keys() - {
-        binary.name
-        for tool in (*FOR_TESTS, *FOR_LONG_TESTS, *ON_REQUEST)
-        for binary in tool.binaries
-    }
 
 
 def test_what_only_a_test_runs_is_no_part_of_the_set_up() -> None:

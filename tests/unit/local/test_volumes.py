@@ -19,6 +19,7 @@ from local.aws.instances import Agenda
 from local.aws.root_volumes import MAKING_SECONDS, SWAPPING_SECONDS, TROUBLE_TAG
 from local.aws.volumes import VolumeShape, check
 from local.kubernetes.cloud import InstanceCloud
+from tests.every_case import every_case
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 VOLUME = VolumeShape(100, 3000, 125)
@@ -28,37 +29,32 @@ def ago(*hours: float) -> list[datetime]:
     return [NOW - timedelta(hours=each) for each in hours]
 
 
-@pytest.mark.parametrize(
+VALUE, RATE = "InvalidParameterValue", "VolumeModificationRateExceeded"
+
+
+@every_case(
     ("target", "state", "hours", "code", "words"),
     [
-        (VolumeShape(90, 3000, 125), None, (), "InvalidParameterValue", "smaller than existing"),
-        (VolumeShape(100, 2999, 125), None, (), "InvalidParameterValue", "minimum is 3000"),
-        (VolumeShape(100, 80_001, 125), None, (), "InvalidParameterValue", "maximum is 80000"),
-        (VolumeShape(100, 3000, 2001), None, (), "InvalidParameterValue", "maximum is 2000"),
-        (VolumeShape(100, 50_001, 125), None, (), "InvalidParameterValue", "500 IOPS per GiB"),
-        (VolumeShape(100, 3000, 751), None, (), "InvalidParameterValue", "0.250000 MiBps per iops"),
-        (VolumeShape(65_537, 3000, 125), None, (), "VolumeModificationSizeLimitExceeded", "65536"),
-        (
-            VolumeShape(110, 3000, 125),
-            "optimizing",
-            (1,),
-            "IncorrectModificationState",
-            "OPTIMIZING",
-        ),
-        (
-            VolumeShape(110, 3000, 125),
-            "completed",
-            (23, 10, 5, 1),
-            "VolumeModificationRateExceeded",
-            "2026-11-20T13:00:00Z",
-        ),
+        ((90, 3000, 125), None, (), VALUE, "smaller than existing"),
+        ((100, 2999, 125), None, (), VALUE, "minimum is 3000"),
+        ((100, 80_001, 125), None, (), VALUE, "maximum is 80000"),
+        ((100, 3000, 2001), None, (), VALUE, "maximum is 2000"),
+        ((100, 50_001, 125), None, (), VALUE, "500 IOPS per GiB"),
+        ((100, 3000, 751), None, (), VALUE, "0.250000 MiBps per iops"),
+        ((65_537, 3000, 125), None, (), "VolumeModificationSizeLimitExceeded", "65536"),
+        ((110, 3000, 125), "optimizing", (1,), "IncorrectModificationState", "OPTIMIZING"),
+        ((110, 3000, 125), "completed", (23, 10, 5, 1), RATE, "2026-11-20T13:00:00Z"),
     ],
 )
 def test_ec2_refuses_with_its_own_code(
-    target: VolumeShape, state: str | None, hours: tuple[float, ...], code: str, words: str
+    target: tuple[int, int, int],
+    state: str | None,
+    hours: tuple[float, ...],
+    code: str,
+    words: str,
 ) -> None:
     with pytest.raises(EC2ClientError) as refused:
-        check("vol-1", VOLUME, target, state=state, starts=ago(*hours), now=NOW)
+        check("vol-1", VOLUME, VolumeShape(*target), state=state, starts=ago(*hours), now=NOW)
     assert refused.value.code == code
     assert words in refused.value.message
 

@@ -104,8 +104,7 @@ def text(*rows: Line, change: Callable[[str], str] = str) -> Written:
 
 def focus_file(path: Path, rows: Sequence[Line], *, without: Sequence[str] = ()) -> Path:
     """Write a FOCUS file; an empty cell is NULL, as in the real sample."""
-    data = _csv(FOCUS_ROW, rows, without, quoting=csv.QUOTE_ALL).encode()
-    return written(path.parent, gzip.compress(data) if path.suffix == ".gz" else data, path.name)
+    return written(path.parent, _csv(FOCUS_ROW, rows, without, quoting=csv.QUOTE_ALL), path.name)
 
 
 def focus(folder: Path, *rows: Line, **how: Any) -> Path:

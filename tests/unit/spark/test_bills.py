@@ -96,9 +96,6 @@ TWICE = {"harbour": "2.5"}
 ODD = {
     "resourceTags/user:Cost Center ": "x", "resourceTags/user:a`b.c": 'say "a, b" to x', **MARKED,
 }  # fmt: skip
-OCTOBER = {
-    "bill/BillingPeriodStartDate": "2026-10-01T00:00:00Z", "lineItem/UsageStartDate": "2026-10-07",
-}  # fmt: skip
 STRUCT = {"resource_tags": pa.struct([(key, pa.string()) for key in OWN_TAGS])}
 PAIRS = {"resource_tags": pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))}
 LISTED = [{"key": key, "value": value} for key, value in OWN_TAGS.items()]
@@ -118,20 +115,6 @@ READ: Mapping[str, tuple[Written, str, Mapping[Any, str]]] = {
         )
         for end in ("\n", "\r\n", "\r")
     },
-    "quotes, commas and small numbers": (
-        lambda f: focus(
-            f, {"BilledCost": "8E-7", "Tags": '{"a, ""b""": "c"}', "ChargeDescription": 'x, "y"'}
-        ),
-        "description", {'x, "y"': "8E-7"},
-    ),
-    "a file of gzip": (
-        lambda f: bills.focus_file(f / "bill.csv.gz", [{"Tags": FOCUS_TAGS}]),
-        "owner", {"broker-a": "1"},
-    ),
-    "a column of AWS's own in FOCUS": (
-        lambda f: focus(f, {"x_UsageType": "APS1-EBS:VolumeUsage.gp3"}),
-        "usage_type", {"EBS:VolumeUsage.gp3": "1"},
-    ),
     "an archive of several files": (
         lambda f: written(f, archive("a.csv", "x/b.csv", "__MACOSX/._a.csv"), "bill.zip"),
         "cluster", TWICE,
@@ -139,10 +122,6 @@ READ: Mapping[str, tuple[Written, str, Mapping[Any, str]]] = {
     "archives of a folder": (
         several(a_zip=archive("a.csv"), b_zip=archive("b.csv", "c.csv")),
         "cluster", {"harbour": "3.75"},
-    ),
-    "files of two months": (
-        several(a_csv=legacy([{}]), b_csv=legacy([OCTOBER])),
-        "billing_period", {"2026-10": "1.25", "2026-11": "1.25"},
     ),
     "files that order or have other columns": (
         several(a_csv=FIRST, b_csv=TURNED, c_csv=SECOND), "cluster", {**TWICE, None: "1.25"},

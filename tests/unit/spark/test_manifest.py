@@ -85,14 +85,6 @@ def test_only_the_files_the_manifest_names_are_read(tmp_path: Path) -> None:
     assert (found.name, periods(found), found.simulated) == ("export", ["2026-11"], True)
 
 
-def test_an_export_that_keeps_every_refresh_is_read_once(tmp_path: Path) -> None:
-    kept = ("2026-11-19T08:00:00.000Z-aaaa", "2026-11-20T08:00:00.000Z-0000")
-    for execution in kept:
-        deliver(tmp_path, "export-00001.csv.gz", execution=execution)
-    (file,) = pinned(tmp_path).files
-    assert Path(file).parent.name == kept[1]
-
-
 @pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zip", ".snappy.parquet"])
 def test_of_a_legacy_report_that_keeps_every_refresh_the_newest_is_read(
     tmp_path: Path, suffix: str

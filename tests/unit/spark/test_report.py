@@ -223,12 +223,6 @@ def test_a_bill_that_gave_more_back_than_it_asked_for_has_no_shares() -> None:
     assert words.change(Decimal(-5), Decimal(-10)) == words.DASH
 
 
-def test_a_first_month_is_compared_with_nothing() -> None:
-    made = told(all_days=[each for each in month.evidence().days if each.day.month == 11])
-    assert made.total.against == ""
-    assert "changes" in {section.key for section in made.sections}
-
-
 # --- What to do.
 
 

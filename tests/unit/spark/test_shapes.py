@@ -160,17 +160,6 @@ def test_in_another_currency_volumes_are_judged_and_rates_are_the_bills(tagged: 
     assert {row.day.day: row.complete for row in units} == dict.fromkeys(range(1, 31), True)
 
 
-def test_without_tags_nothing_is_called_kafkas_and_the_tag_is_asked_for(tmp_path: Path) -> None:
-    one = reported(tmp_path, untagged())
-    document = one.made.document
-    assert "broker compute" not in one.text
-    assert document.title.startswith("AWS cost report, ")
-    assert Decimal(document.total.headline) == one.made.bill_total
-    assert document.actions[0].title == "Name Kafka's tag"
-    assert "team=streaming" in one.text
-    assert "extended support" in document.actions[1].title
-
-
 def test_a_tag_of_the_users_own_makes_it_kafkas(tmp_path: Path) -> None:
     one = reported(tmp_path, untagged(), kafka=KafkaTags(cluster="team", value="streaming"))
     kafka = one.made.evidence.report.kafkas

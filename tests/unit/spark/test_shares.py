@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -34,22 +34,6 @@ def bill(folder: Path, *files: Sequence[Line]) -> Path:
 
 def at(hours: int) -> Line:
     return {AT: MIDNIGHT + timedelta(hours=hours)}
-
-
-def test_files_that_hold_the_same_day_come_as_one_row_of_it(tmp_path: Path) -> None:
-    lines = [{COST: 0.5, **at(n), "line_item_resource_id": f"i-{n}"} for n in range(24)]
-    (row,) = bills.usage(bill(tmp_path / "bill", lines[:9], lines[9:]))
-    # Of what is nobody's no resource is told from another.
-    assert (row.day, row.charges, row.resource_id) == (date(2026, 11, 20), 24, None)
-    assert (row.billed_cost, row.quantity) == (12, 24)
-
-
-def test_of_kafkas_lines_each_resource_is_a_row(tmp_path: Path) -> None:
-    lines = [{"line_item_resource_id": f"i-{n % 3}", TAGS: OWN_TAGS} for n in range(9)]
-    rows = bills.usage(bill(tmp_path / "bill", lines))
-    assert {row.resource_id: row.charges for row in rows} == {"i-0": 3, "i-1": 3, "i-2": 3}
-    own = {(row.cluster, row.owner, row.component) for row in rows}
-    assert own == {("harbour", "broker-a", "broker compute")}
 
 
 def test_the_order_of_lines_and_files_makes_no_difference(tmp_path: Path) -> None:
