@@ -131,6 +131,8 @@ def given_up(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         )
     if before.snapshots is not None and after.snapshots is None:
         yield "snapshots is null: Kafka's volumes get no further snapshots."
+    if before.eviction_gate is not None and after.eviction_gate is None:
+        yield "eviction_gate is null: no drainer of Kafka's pods asks Kafka any more."
     for change in _differing(before, after, "encryption_key"):
         yield (
             f"{change}: volumes that are there keep their key, which must stay enabled; only new "

@@ -531,7 +531,8 @@ def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
 
     Of the departures one is to be begun; the next has its turn when that one is over.
     """
-    nodes = [n for n in seen.nodes or () if n.zone and _runs(n, seen)]
+    running = {instance_id for instance_id, state in seen.states.items() if state == "running"}
+    nodes = [n for n in seen.nodes or () if n.zone and n.instance_id in running]
     leaving = [incident for incident in seen.incidents if not serves_on(incident, seen.now)]
     treated = [i for i in leaving if any(k.startswith(_SICK) for k in i.announcements)]
     if treated:
@@ -556,10 +557,6 @@ def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
             yield Announce(replace(told, event_type=patient.what), f"{patient.sentence}.")
         else:
             yield Concern(f"sick:{id_}:{patient.key}", doubt, page="sick")
-
-
-def _runs(node: NodeView, seen: Snapshot) -> bool:
-    return seen.states.get(node.instance_id or "") == "running"
 
 
 def signs_of(node: NodeView, status: StatusView | None) -> tuple[Sign, ...]:

@@ -113,11 +113,12 @@ def rotation_of(set_: VolumeSet, seen: Departures) -> BrokerAbsence | None:
     for volume in set_.volumes:
         if turn is not None and turn.is_broker and turn.pod == volume.pod:
             return _ahead(set_, volume, seen, left)
+    turning = seen.run is not None and any(turn.pod in pods for turn in seen.run.open_turns)
     for volume in set_.volumes:
         latest = volume.history.latest
         if latest is not None and latest.kind == DecisionKind.ROTATION.value:
             # Raised once for all nodes of the set, lowered after the last: two slots and no more.
-            return replace(_still(volume), over=not (left or _turn_is_open(pods, seen)))
+            return replace(_still(volume), over=not (left or turning))
     return None
 
 
@@ -125,10 +126,6 @@ def _begun_count(volume: VolumeView, seen: Departures) -> int:
     """Return 1 for a node whose turn has begun: it is no longer among those that wait."""
     waiting = () if seen.run is None else seen.run.waiting
     return 0 if any(turn.pod == volume.pod for turn in waiting) else 1
-
-
-def _turn_is_open(pods: frozenset[str], seen: Departures) -> bool:
-    return seen.run is not None and any(turn.pod in pods for turn in seen.run.open_turns)
 
 
 def _ahead(set_: VolumeSet, volume: VolumeView, seen: Departures, nodes: int) -> BrokerAbsence:

@@ -23,7 +23,7 @@ from core.ground.window import clock
 from core.ground.words import id_list, span
 from core.health.pods import is_hopeless
 from core.incidents.actions import Page
-from core.incidents.observation import PodView, Policy
+from core.incidents.observation import Policy
 from core.incidents.replacement import causes
 from core.rotation.estimate import (
     ASSUMED_REPLICATION_BYTES_PER_S,
@@ -381,18 +381,14 @@ def _is_forgotten(node_id: int, seen: RunObservation) -> bool:
     return kafka.forgot(node_id) or node_id in kafka.idle_fenced
 
 
-def _lasts(pod: PodView, now: float) -> bool:
-    return pod.out_since is None or now - pod.out_since > STUCK_SECONDS
-
-
 def _stuck_pods(seen: RunObservation) -> Iterator[str]:
     """Yield pods that will not start by themselves: no other node goes before they do.
 
     One that an operator has just made anew may have no node for a moment; Kafka waits for it.
     """
     for pod in seen.pods:
-        homeless = pod.trouble and pod.node_name is None
-        if is_hopeless(pod.trouble) or (homeless and _lasts(pod, seen.now)):
+        lasts = pod.out_since is None or seen.now - pod.out_since > STUCK_SECONDS
+        if is_hopeless(pod.trouble) or (pod.trouble and pod.node_name is None and lasts):
             yield (
                 f"Pod {pod.name} does not start: {'; '.join(causes(pod, None))}. Nothing else is "
                 f"rotated before it runs; see runbook KafkaRotationStuck."

@@ -193,6 +193,7 @@ BEFORE: dict[str, Any] = {
         "endpoint_principals": ["arn:aws:iam::111122223333:root"]},
     "network": {"existing": NETWORK},
     "connect": {"replicas": 1},
+    "eviction_gate": {"image": "registry.example/gate:1"},
 }  # fmt: skip
 
 
@@ -224,6 +225,7 @@ kubernetes.system_instance_type: m7g.large => every zone's managed node group is
 connect: null => every connector on them would stop
 ephemeral: true => nothing is protected
 snapshots: null => no further snapshots
+eviction_gate: null => no drainer of Kafka's pods asks Kafka
 encryption_key: arn:aws:kms:us-east-1:111122223333:key/12345678-1234-1234-1234-123456789012
     => volumes that are there keep their key
 network.existing.private_subnet_ids.us-east-1a: subnet-0123456789abcdeff
