@@ -143,6 +143,9 @@ def test_a_broker_that_is_back_leads_one_partition_first_and_then_ever_more(
     assert turn(station).turn_of(10).phase is Phase.RETURNING
     home = station.cluster.pods[10].node_name
     (machine,) = (i for i, node in station.cluster.node_views.items() if node.name == home)
+    station.cluster.place_pod(10, machine, ready=False)
+    assert "or a readiness gate of it is not" in turn(station).turn_of(10).reason
+    station.cluster.place_pod(10, machine)
     station.cluster.change_node(machine, ready=False)
     assert "is not Ready" in turn(station).turn_of(10).reason
     station.cluster.change_node(machine, ready=True)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.availability.lease import Lease
 from core.events import Interruption, Kind
 from core.incidents.actions import settle, stay
 from core.incidents.consenting import asking, turn_due_at, waiting_turns, who_goes_first
@@ -20,7 +21,16 @@ from core.incidents.observation import (
     WaitingTurn,
 )
 from core.incidents.record import Incident, InPlace, NodeDisruption, Release, State, Transition
-from core.incidents.sweep import Announce, Finding, Snapshot, Wake, findings, is_answered, turn
+from core.incidents.sweep import (
+    Announce,
+    Finding,
+    Snapshot,
+    Wake,
+    findings,
+    is_answered,
+    is_stranded,
+    turn,
+)
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
 from tests.unit.views import node_view
@@ -71,6 +81,15 @@ def lost(kind: Kind = Kind.STATE_CHANGE, key: str = "k") -> Interruption:
         occurred_at=None,
         body="",
     )
+
+
+def test_a_lease_is_stranded_that_was_not_used_and_whose_holder_is_over() -> None:
+    holder, unused = incident_of(lost()), Lease(ID, NOW + 60)
+    over = replace(holder, state=State.RELEASED)
+    assert is_stranded(unused, over, NOW)
+    assert not is_stranded(replace(unused, out_at=NOW), over, NOW)
+    assert not is_stranded(replace(unused, expires_at=NOW), over, NOW)
+    assert not any(is_stranded(unused, who, NOW) for who in (holder, None))
 
 
 def test_an_instance_that_waits_in_its_hooks_is_announced() -> None:
