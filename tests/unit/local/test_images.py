@@ -37,8 +37,12 @@ def test_a_container_sees_the_twins_api_server_and_none_of_the_kubelets_keys(
     assert not [name for name in found if name.startswith("AWS_")]
 
 
-@pytest.mark.parametrize("image", [NTH, LBC], ids=["nth", "lbc"])
-def test_without_a_token_it_only_sleeps_and_says_why(tmp_path: Path, image: str) -> None:
+UNKNOWN = "registry.example/kafka-exporter:v2"
+ASLEEP = [(NTH, "ServiceAccount token"), (LBC, "ServiceAccount token"), (UNKNOWN, UNKNOWN)]
+
+
+@pytest.mark.parametrize(("image", "why"), ASLEEP, ids=["nth", "lbc", "unknown"])
+def test_what_cannot_run_only_sleeps_and_says_why(tmp_path: Path, image: str, why: str) -> None:
     request = ContainerRequest(
         place=Place(11, tmp_path),
         cluster="demo",
@@ -50,4 +54,4 @@ def test_without_a_token_it_only_sleeps_and_says_why(tmp_path: Path, image: str)
     )
     found = launch(request)
     assert (found.argv, found.probed) == (["sleep", "infinity"], False)
-    assert "ServiceAccount token" in found.note
+    assert why in found.note

@@ -288,6 +288,13 @@ def test_a_paused_kafka_keeps_its_generation_and_gets_its_pods_back(world: World
     assert f"{CORE}/pods/coban-broker-a-10" in world.objects
 
 
+def test_what_cannot_run_is_said_in_the_status(world: World) -> None:
+    world.change(PATH, {"spec": {"kafka": {"version": "3.0.0"}}})
+    world.reconcile()
+    assert world.conditions == [("NotReady", "InvalidResourceException")]
+    assert "Unsupported Kafka.spec.kafka.version" in world.status["conditions"][0]["message"]
+
+
 def test_a_kafka_that_waits_for_a_pod_holds_up_no_other() -> None:
     passed, let_go = threading.Event(), threading.Event()
 
