@@ -16,7 +16,6 @@ from handlers.store.documents import Freezes
 from handlers.store.table import Records
 from local import environment
 from local.demo import spec as demo_spec
-from tests.announcements import load
 from tests.integration.cluster import Cluster
 from tests.unit.core.zones.health_issues import issue
 
@@ -63,22 +62,6 @@ def freezes(cluster: Cluster) -> Freezes:
     return Freezes(records, demo_spec.CLUSTER)
 
 
-def test_a_zonal_shift_freezes_the_zone_until_it_is_over(cluster: Cluster) -> None:
-    id_ = zone_id(cluster, "us-east-1c")
-
-    def frozen() -> list[str | None]:
-        return [f.zone for f in freezes(cluster).current(0)]
-
-    event = load("zone-autoshift")
-    event["detail"]["metadata"]["awayFrom"] = id_
-    put(cluster, event)
-    try:
-        cluster.until(lambda: frozen() == ["us-east-1c"], "the zone is frozen")
-    finally:
-        put(cluster, {**event, "detail-type": "Autoshift Completed"})
-    cluster.until(lambda: frozen() == [], "the zone has thawed")
-
-
 def test_an_issue_that_nobody_bears_out_freezes_nothing_and_calls_a_person(
     cluster: Cluster,
 ) -> None:
@@ -98,14 +81,6 @@ def test_an_issue_that_nobody_bears_out_freezes_nothing_and_calls_a_person(
     finally:
         put(cluster, json.loads(issue("It is over.", at=now, arn=arn, statusCode="closed")))
     cluster.until(lambda: not any(i.open for i in freezes(cluster).incidents()), "it is over")
-
-
-def test_a_practice_run_is_kept_with_the_reason_why_nothing_is_done(cluster: Cluster) -> None:
-    event = load("zone-practice-started")
-    event["resources"] = [f"rehearsal-{uuid4()}"]
-    put(cluster, event)
-    said = cluster.until(lambda: recorded(cluster, event["resources"][0]), "it is recorded")
-    assert said.startswith("A practice run in")
 
 
 def test_a_modified_volume_of_kafkas_is_on_record(cluster: Cluster) -> None:
