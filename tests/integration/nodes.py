@@ -20,10 +20,8 @@ CLUSTER = "kubelet-test"
 NAMESPACE = "kubelet-test"
 SPACE = f"/api/v1/namespaces/{NAMESPACE}"
 PODS = f"{SPACE}/pods"
-CLAIMS = f"{SPACE}/persistentvolumeclaims"
 STORAGE_CLASS = "gp3-kubelet-test"
 STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
-ZONE = "us-east-1a"
 USER_DATA = """\
 apiVersion: node.eks.aws/v1alpha1
 kind: NodeConfig
@@ -35,24 +33,6 @@ spec:
     flags:
       - --node-labels=stillwater.dev/pool=POOL
       - --register-with-taints=dedicated=POOL:NoSchedule
-"""
-# Writes its address and every SIGTERM into the volume, and takes half a second to stop.
-KEEPER = """
-import json, os, signal, socket, sys, time
-data = json.loads(os.environ["STILLWATER_MOUNTS"])["/data"]
-def stop(*_):
-    time.sleep(0.5)
-    open(data + "/stops", "a").write(os.environ["NODE"] + "\\n")
-    sys.exit(0)
-signal.signal(signal.SIGTERM, stop)
-open(data + "/starts", "a").write(os.environ["NODE"] + " " + os.environ["POD_IP"] + "\\n")
-signal.pause()
-"""
-
-KEEPER_IS_READY = """
-import json, os
-data = json.loads(os.environ["STILLWATER_MOUNTS"])["/data"]
-assert os.environ["POD_IP"] in open(data + "/starts").read()
 """
 # Notes each start in the file it is given, and answers no SIGTERM.
 STUBBORN = """
@@ -131,14 +111,6 @@ class World:
         found = self.pod(name)
         return found if found and is_true(found, "Ready") else None
 
-    def evict(self, name: str) -> None:
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": name, "namespace": NAMESPACE},
-        }
-        self.api.post(f"{PODS}/{name}/eviction", body)
-
     def facts(self, event: str, pod: str) -> list[dict[str, Any]]:
         return [f for f in read_journal(self.place) if f["event"] == event and f.get("pod") == pod]
 
@@ -183,41 +155,6 @@ def python(program: str) -> tuple[str, ...]:
 def ready_once(path: str) -> dict[str, Any]:
     """Return a readiness probe that waits for a file of the container's own making."""
     return {"exec": {"command": ["test", "-e", path]}, "periodSeconds": 1, "timeoutSeconds": 5}
-
-
-def keeper(name: str, pool: str) -> dict[str, Any]:
-    """Return a pod that keeps a file on a claimed volume."""
-    body = pod_body(
-        name,
-        pool,
-        *python(KEEPER),
-        env=[
-            {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-        ],
-        volumeMounts=[{"name": "data", "mountPath": "/data"}],
-        readinessProbe={
-            "exec": {"command": list(python(KEEPER_IS_READY))},
-            "periodSeconds": 1,
-            "timeoutSeconds": 5,
-        },
-    )
-    claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}
-    body["spec"]["volumes"] = [claim]
-    return body
-
-
-def claim_body(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": STORAGE_CLASS,
-            "resources": {"requests": {"storage": "3Gi"}},
-        },
-    }
 
 
 def pids_in(path: Path) -> list[int]:
@@ -284,7 +221,7 @@ def world_on(twin: Twin, subnet: str) -> Iterator[World]:
             "provisioner": EBS_CSI_DRIVER,
             "volumeBindingMode": "WaitForFirstConsumer",
             "reclaimPolicy": "Retain",
-            "parameters": {"type": "gp3", "iops": "4000", "encrypted": "true"},
+            "parameters": {"type": "gp3"},
         },
     )
     # Without its service account no pod is admitted.
