@@ -14,6 +14,7 @@ from local.kubernetes.client import Api, ApiError
 from local.kubernetes.images import PROCESS_IMAGE
 from local.place import Place
 from local.twin import Twin
+from tests.integration.administrator import namespace
 from tests.integration.waiting import until
 
 CLUSTER = "kubelet-test"
@@ -213,29 +214,22 @@ def world_on(twin: Twin, subnet: str) -> Iterator[World]:
     """Make room for a test's own nodes and pods on a twin; clear it when the block ends."""
     image = twin.aws("ec2").describe_images()["Images"][0]["ImageId"]
     world = World(twin, subnet, image)
-    world.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    world.api.post(
-        STORAGE_CLASSES,
-        {
-            "metadata": {"name": STORAGE_CLASS},
-            "provisioner": EBS_CSI_DRIVER,
-            "volumeBindingMode": "WaitForFirstConsumer",
-            "reclaimPolicy": "Retain",
-            "parameters": {"type": "gp3"},
-        },
-    )
-    # Without its service account no pod is admitted.
-    until(lambda: world.find(f"{SPACE}/serviceaccounts/default"), "the namespace is complete")
+    storage = {
+        "metadata": {"name": STORAGE_CLASS},
+        "provisioner": EBS_CSI_DRIVER,
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "reclaimPolicy": "Retain",
+        "parameters": {"type": "gp3"},
+    }
+    world.api.post(STORAGE_CLASSES, storage)
     try:
-        yield world
+        with namespace(twin.api, NAMESPACE):
+            yield world
     finally:
         _clear(world)
 
 
 def _clear(world: World) -> None:
-    # By force: nobody is left on an ended node to report that its pods have stopped.
-    world.api.delete(PODS, {"gracePeriodSeconds": 0})
-    world.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
     if world.launched:
         world.aws("ec2").terminate_instances(InstanceIds=world.launched)
     volumes = "/api/v1/persistentvolumes"
