@@ -2,10 +2,6 @@
 
 Three combined nodes, SASL in the clear (authentication is another test's): `root` is a super user,
 `functions` has the rights of core.availability.wholeness, less one at a time.
-
-Three combined nodes with an authorizer: `root` may do all, `functions` what it is granted.
-
-SASL in the clear: authentication is another test's.
 """
 
 import contextlib
@@ -56,7 +52,7 @@ from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claim_place
 from local.processes import Child, Processes
-from tests.integration.waiting import PATIENCE_SECONDS, until_read
+from tests.integration.waiting import PATIENCE_SECONDS, until, until_read
 from tests.unit.handlers.in_memory import MemoryRecords
 
 pytestmark = pytest.mark.integration
@@ -179,26 +175,23 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def _topics(cluster: Cluster) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
     names = ("orders", "payments")
     topics = [NewTopic(n, num_partitions=3, replication_factor=3) for n in names]
-    while True:
-        admin = None
+
+    def made() -> bool:
         try:
-            admin = cluster.root()
-            if len(admin.describe_cluster()["brokers"]) == len(NODES):
+            with contextlib.closing(cluster.root()) as admin:
+                if len(admin.describe_cluster()["brokers"]) < len(NODES):
+                    return False
                 if not set(names) <= set(admin.list_topics()):
                     admin.create_topics(topics)
                 admin.create_acls([_acl(right) for right in RIGHTS])
-                break
         except KafkaError:
             # A controller is named before it is listed as a broker.
-            if time.monotonic() > deadline:
-                raise
-        finally:
-            if admin is not None:
-                admin.close()
-        time.sleep(1)
+            return False
+        return True
+
+    until(made, "the topics are made")
     cluster.until(lambda view: len(view.partitions) == 6 and _whole(view))
 
 
@@ -308,10 +301,7 @@ def configured(cluster: Cluster) -> dict[str, dict[str, str]]:
 
 def eventually(cluster: Cluster, wanted: Mapping[str, Mapping[str, str]]) -> None:
     """Wait until Kafka shows its settings so: a broker learns of them with its metadata."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while (found := configured(cluster)) != wanted:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.3)
+    until(lambda: configured(cluster) == wanted, f"Kafka shows {wanted}")
 
 
 NOTHING: dict[str, dict[str, str]] = {"brokers": {}, "orders": {}, "payments": {}}
@@ -343,6 +333,18 @@ def test_a_throttle_is_set_for_all_brokers_and_leaves_nothing_behind(cluster: Cl
     assert not is_left_throttled(records, "orders", None)
 
 
+def refusal(kafka: KafkaAdmin, wanted: Throttle | None) -> str:
+    """Set a throttle, or lift it from `orders`; return why it is refused, if it is."""
+    try:
+        if wanted is None:
+            kafka.unthrottle(("orders",))
+        else:
+            kafka.throttle(wanted)
+    except StillwaterError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize("right", rights_for(THROTTLING), ids=lambda right: right.sentence)
 def test_without_its_right_a_throttle_is_refused_in_a_sentence_and_a_reading_stays_whole(
     cluster: Cluster, right: Any
@@ -354,24 +356,15 @@ def test_without_its_right_a_throttle_is_refused_in_a_sentence_and_a_reading_sta
     admin = cluster.root()
     try:
         admin.delete_acls([_filter(_acl(right))])
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        said = ""
-        while right.sentence not in said and time.monotonic() < deadline:
-            try:
-                kafka.throttle(wanted)
-            except StillwaterError as error:
-                said = str(error)
-            time.sleep(0.3)
-        assert f"grant the functions' user {right.sentence}" in said
+        until(
+            lambda: f"grant the functions' user {right.sentence}" in refusal(kafka, wanted),
+            "it is refused for its right",
+        )
         assert cluster.read().doubts == ()
     finally:
         admin.create_acls([_acl(right)])
         admin.close()
-        lifted = False
-        while not lifted:
-            with contextlib.suppress(StillwaterError):
-                kafka.unthrottle(wanted.topics)
-                lifted = True
+        until(lambda: refusal(kafka, None) == "", "it is lifted")
     eventually(cluster, NOTHING)
 
 
