@@ -367,8 +367,13 @@ class World:
             self.step()
 
     def incident(self, instance_id: str) -> Incident | None:
-        found = rounds(self.ledger, instance_id)
-        return found[-1] if found else None
+        return _incident(self.ledger, instance_id)
+
+    def known(self, instance_id: str) -> Incident:
+        """Return an instance's latest incident, which must be there."""
+        found = self.incident(instance_id)
+        assert found is not None
+        return found
 
     def state(self, instance_id: str) -> State | None:
         found = self.incident(instance_id)
