@@ -1,8 +1,6 @@
 """Every alert, in front of the real promtool: it fires when it must, says it, and else is quiet.
 
 No twin: a rule needs series, and promtool makes them.
-
-The cases of tests/integration/alert_cases.py, one per alert.
 """
 
 import json
@@ -12,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from core.ground import naming
 from core.settings.prometheus import ATTEMPTS
 from core.settings.prometheus import FAILED as FAILED_ATTEMPTS
 from infra.alerts.dashboards import rule_file
@@ -51,7 +48,6 @@ from tests.integration.alert_cases import (
     volume,
     worker_said,
 )
-from tests.integration.alert_cases import series as one
 from tests.integration.conftest import Promtool
 from tests.unit.infra.programs import prometheus_alerts, spec
 
@@ -362,8 +358,6 @@ SPEC = spec(
     eviction_gate={"image": "registry.example/team/gate:1"},
 )
 ALERTS = prometheus_alerts(SPEC)
-# The pattern of claims in Strimzi's example rules, until strimzi#13173.
-SHIPPED_CLAIMS = "data(-[0-9]+)?-(.+)-kafka-[0-9]+"
 
 
 @pytest.fixture
@@ -423,19 +417,15 @@ def test_prometheus_takes_the_rules_and_finds_nothing_to_say(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_alert_fires_when_it_must_and_not_before(name: str, check: Callable[..., None]) -> None:
+def test_an_alert_fires_when_it_must_and_not_before_and_is_quiet_otherwise(
+    name: str, check: Callable[..., None]
+) -> None:
     case, minutes = CASES[name], minutes_held(name)
     expected = [(name, case.lead + minutes + 2, [firing(name)])]
     if minutes:
         expected.append((name, minutes - 1, []))
-    check(rule_file(SPEC), [shown(case.fires, *expected)])
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_an_alert_is_quiet_otherwise(name: str, check: Callable[..., None]) -> None:
-    minutes = range(0, ALWAYS, 10)
-    expected = [(name, minute, list[Any]()) for minute in minutes]
-    check(rule_file(SPEC), [shown(CASES[name].quiet, *expected)])
+    never = [(name, minute, list[Any]()) for minute in range(0, ALWAYS, 10)]
+    check(rule_file(SPEC), [shown(case.fires, *expected), shown(case.quiet, *never)])
 
 
 def test_failures_count_where_the_state_has_changed_again_and_no_pod_waits(
@@ -470,39 +460,3 @@ def with_nobody(name: str) -> dict[str, Any]:
         "exp_labels": rule["labels"],
         "exp_annotations": {**rule["annotations"], "summary": summary},
     }
-
-
-def test_where_the_shipped_examples_stay_silent_ours_fire(check: Callable[..., None]) -> None:
-    full = {
-        **CASES["KafkaVolumeNearlyFull"].fires,
-        # A pool that is called kafka is the one the examples know.
-        one(
-            "kubelet_volume_stats_available_bytes",
-            namespace=NAMESPACE,
-            persistentvolumeclaim=naming.claim(CLUSTER, "kafka", 0, 0),
-        ): constant(0),
-    }
-    shipped = {
-        "alert": "ShippedExample",
-        "expr": "kubelet_volume_stats_available_bytes{"
-        f'persistentvolumeclaim=~"{SHIPPED_CLAIMS}"}} < 50',
-    }
-    rules = rule_file(SPEC)
-    rules = {"groups": [*rules["groups"], {"name": "shipped", "rules": [shipped]}]}
-    of_pool_kafka = {
-        "exp_labels": {
-            "namespace": NAMESPACE,
-            "persistentvolumeclaim": naming.claim(CLUSTER, "kafka", 0, 0),
-        }
-    }
-    assert claim_name(10) == "data-0-orders-broker-a-10"
-    check(
-        rules,
-        [
-            shown(
-                full,
-                ("ShippedExample", 10, [of_pool_kafka]),
-                ("KafkaVolumeNearlyFull", 10, [firing("KafkaVolumeNearlyFull")]),
-            )
-        ],
-    )
