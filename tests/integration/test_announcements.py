@@ -2,9 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -23,20 +21,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 PREFIX = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
 
 
-def put(cluster: Cluster, event: Mapping[str, Any]) -> None:
-    """Put an event on the bus as its service would; a user may not, but the twin lets us."""
-    cluster.twin.aws("events").put_events(
-        Entries=[
-            {
-                "Source": event["source"],
-                "DetailType": event["detail-type"],
-                "Detail": json.dumps(event["detail"]),
-                "Resources": event.get("resources", []),
-            }
-        ]
-    )
-
-
 def recorded(cluster: Cluster, *parts: str) -> str | None:
     """Return the outcome of the announcement whose key or body has all these parts."""
     pages = cluster.twin.aws("dynamodb").get_paginator("scan")
@@ -46,11 +30,6 @@ def recorded(cluster: Cluster, *parts: str) -> str | None:
             if key.startswith(("event#", "ignored#")) and all(p in key + body for p in parts):
                 return str(item["outcome"]["S"])
     return None
-
-
-def zone_id(cluster: Cluster, name: str) -> str:
-    zones = cluster.twin.aws("ec2").describe_availability_zones(ZoneNames=[name])
-    return str(zones["AvailabilityZones"][0]["ZoneId"])
 
 
 def freezes(cluster: Cluster) -> Freezes:
@@ -66,20 +45,20 @@ def test_an_issue_that_nobody_bears_out_freezes_nothing_and_calls_a_person(
     cluster: Cluster,
 ) -> None:
     arn = f"arn:aws:health:us-east-1::event/EC2/AWS_EC2_OPERATIONAL_ISSUE/{uuid4()}"
-    text = f"Power is lost in {zone_id(cluster, 'us-east-1c').upper()}."
+    text = f"Power is lost in {cluster.zone_id('us-east-1c').upper()}."
 
     def told() -> ZoneIncident | None:
         found = (i for i in freezes(cluster).incidents() if i.key == arn)
         return next((i for i in found if "zone_uncorroborated" in i.pages), None)
 
     now = datetime.now(UTC).isoformat()
-    put(cluster, json.loads(issue(text, at=now, arn=arn)))
+    cluster.announce(json.loads(issue(text, at=now, arn=arn)))
     try:
         watched = cluster.until(told, "a person is called")
         assert watched.state is ZoneState.WATCHED
         assert freezes(cluster).current(time.time()) == ()
     finally:
-        put(cluster, json.loads(issue("It is over.", at=now, arn=arn, statusCode="closed")))
+        cluster.announce(json.loads(issue("It is over.", at=now, arn=arn, statusCode="closed")))
     cluster.until(lambda: not any(i.open for i in freezes(cluster).incidents()), "it is over")
 
 

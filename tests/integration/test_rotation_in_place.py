@@ -91,7 +91,7 @@ def test_a_task_that_fails_costs_a_start_and_the_instance_is_replaced(
 
 
 def machine(cluster: Cluster) -> Machine:
-    node = cluster.twin.api.get(f"/api/v1/nodes/{cluster.pods()[BROKER]['spec']['nodeName']}")
+    node = cluster.node_of(BROKER)
     instance_id = node["spec"]["providerID"].rpartition("/")[2]
     ec2 = cluster.twin.aws("ec2")
     found = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
