@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 from core.ground.errors import Conflict
 from local.kubernetes.client import Api, ApiError, find
@@ -20,7 +20,7 @@ class Administrator:
     api: Api
 
     def find(self, path: str) -> Json | None:
-        return cast("Json | None", find(self.api, path))
+        return find(self.api, path)
 
     def list(self, path: str, **query: str) -> list[Json]:
         return list(self.api.get(path, **query)["items"])

@@ -10,7 +10,7 @@ from typing import Any
 from core.ground.naming import EBS_CSI_DRIVER
 from local import environment
 from local.journal import read as read_journal
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import Api, find, has_condition
 from local.kubernetes.images import PROCESS_IMAGE
 from local.place import Place
 from local.twin import Twin
@@ -92,25 +92,17 @@ class World:
     def ready_node(self, instance_id: str) -> str | None:
         """Return the name of an instance's node once it is ready and takes volumes."""
         node = self.node_of(instance_id)
-        if node is None or not is_true(node, "Ready"):
+        if node is None or not has_condition(node):
             return None
         name = str(node["metadata"]["name"])
-        return name if self.find(f"/apis/storage.k8s.io/v1/csinodes/{name}") else None
-
-    def find(self, path: str) -> dict[str, Any] | None:
-        try:
-            return self.api.get(path)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return None
+        return name if find(self.api, f"/apis/storage.k8s.io/v1/csinodes/{name}") else None
 
     def pod(self, name: str) -> dict[str, Any] | None:
-        return self.find(f"{PODS}/{name}")
+        return find(self.api, f"{PODS}/{name}")
 
     def ready_pod(self, name: str) -> dict[str, Any] | None:
         found = self.pod(name)
-        return found if found and is_true(found, "Ready") else None
+        return found if found and has_condition(found) else None
 
     def facts(self, event: str, pod: str) -> list[dict[str, Any]]:
         return [f for f in read_journal(self.place) if f["event"] == event and f.get("pod") == pod]
@@ -123,13 +115,6 @@ class World:
         until(lambda: self.pod(pod) is None, "the pod has gone")
         until(lambda: self.facts("pod_gone", pod), "the journal knows it")
         return float(self.facts("pod_gone", pod)[0]["stop_seconds"])
-
-
-def is_true(item: dict[str, Any], condition: str) -> bool:
-    return any(
-        c["type"] == condition and c["status"] == "True"
-        for c in item["status"].get("conditions") or []
-    )
 
 
 def pod_body(name: str, pool: str, *command: str, **container: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from local import twin as twins
+from local.kubernetes.client import find
 from local.processes import start_time_ticks
 from local.twin import Twin
 from tests.integration.nodes import (
@@ -161,7 +162,7 @@ def test_an_instance_that_is_terminated_takes_its_processes_and_its_node_with_it
     assert start_time_ticks(pid)
     world.aws("ec2").terminate_instances(InstanceIds=[instance])
     until(lambda: start_time_ticks(pid) is None, "the process is dead")
-    until(lambda: world.find(f"/api/v1/nodes/{name}") is None, "the node is gone")
+    until(lambda: find(world.api, f"/api/v1/nodes/{name}") is None, "the node is gone")
 
 
 def test_an_instance_that_shuts_down_with_a_grace_lets_its_processes_finish(

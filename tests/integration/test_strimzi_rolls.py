@@ -14,7 +14,7 @@ from local.demo import result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.kubernetes.client import find
-from local.kubernetes.strimzi_roller import is_stuck, mark
+from local.kubernetes.strimzi_roller import is_ready, is_stuck, mark
 from tests.integration.cluster import BROKERS, Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
@@ -127,7 +127,7 @@ class Resources:
             for each in self.pod_sets():
                 name, count = each["metadata"]["name"], each["status"]["currentPods"]
                 current[name] = min(count, current.get(name, count))
-            away = [pod for pod in self.cluster.pods().values() if not _is_ready(pod)]
+            away = [pod for pod in self.cluster.pods().values() if not is_ready(pod)]
             assert len(away) <= 1, "two pods were away at once"
             if away:
                 said.add((tuple(c["type"] for c in status["conditions"]), is_old))
@@ -137,12 +137,6 @@ class Resources:
         self.cluster.until(look, f"{pods} pods were restarted", ROLL_SECONDS)
         time.sleep(SETTLED_SECONDS)  # long enough for the next one to be told, were there one
         return Roll(self.restarted(began), said, current)
-
-
-def _is_ready(pod: Mapping[str, Any]) -> bool:
-    conditions = pod["status"].get("conditions") or []
-    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-    return ready and "deletionTimestamp" not in pod["metadata"]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import shutil
 import time
@@ -17,7 +16,7 @@ from pulumi import automation
 
 from core.ground.errors import StillwaterError
 from local.kubernetes import control_plane
-from local.kubernetes.client import ApiError
+from local.kubernetes.client import find
 from local.pulumi.kubernetes_login import PATIENCE_SECONDS, Login, read_kubeconfig
 from tests.integration.waiting import until
 
@@ -96,13 +95,7 @@ def test_a_refresh_notices_an_object_that_somebody_deleted(plane: Plane, stacks:
     path = f"/api/v1/namespaces/{stack.outputs()['name'].value}"
     plane.api.delete(path)
 
-    def gone() -> bool:
-        with contextlib.suppress(ApiError):
-            plane.api.get(path)
-            return False
-        return True
-
-    until(gone, "the namespace is gone")
+    until(lambda: find(plane.api, path) is None, "the namespace is gone")
     assert stack.refresh().summary.resource_changes == {"same": 2, "delete": 1}
     assert stack.up().summary.resource_changes == {"same": 2, "create": 1}
 
