@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from cli.rotate import Rotations
-from core.ground.naming import TWIN_ENVIRONMENT
 from core.ground.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
 from core.settings.prometheus import ProbeBudget, PrometheusService, parse_prometheus_address
@@ -29,7 +28,6 @@ from local import environment
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from local.kubernetes.images import PROCESS_IMAGE
-from local.place import PLACE_VARIABLE
 from tests.integration.administrator import namespace
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retell, variables_of
@@ -236,12 +234,6 @@ def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
     assert EMPTY not in reason(shown, "controller-b")
     assert f"the fill of {UNSCRAPED} is not known" in reason(shown, "controller-c")
     assert f"{BUSY} had demand above" in reason(shown, "broker-b")
-
-
-@pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
-    monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(

@@ -16,19 +16,12 @@ from rich.console import Console
 from cli.rotate import Rotations, selection, show_plan
 from core.ground.errors import InvalidInput
 from core.ground.naming import TWIN_ENVIRONMENT
-from local.place import PLACE_VARIABLE
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 BROKER = min(BROKERS)
 EVERYTHING = selection(everything=True, node_ids=[], pools=[], zones=[])
 NOTHING_NAMED = selection(everything=False, node_ids=[], pools=[], zones=[])
-
-
-@pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
-    monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 @contextmanager
