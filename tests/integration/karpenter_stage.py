@@ -141,9 +141,12 @@ class Stage:
     _due: list[tuple[float, str]] = field(default_factory=list)
     _swept_at: float = 0.0
 
+    def check_alive(self) -> None:
+        assert self.karpenter.alive, self.karpenter.tail()
+
     def turn(self) -> None:
         """Deliver the ticks that are due, and sweep once in a while, by the real clock."""
-        assert self.karpenter.alive, self.karpenter.tail()
+        self.check_alive()
         station, now = self.station, time.time()
         station.now = now
         if now - self._swept_at > SWEEP_SECONDS:
@@ -178,7 +181,7 @@ class Stage:
         return list(self.api.get(kwok.CLAIMS)["items"])
 
     def claim(self, name: str) -> Json | None:
-        return cast("Json | None", find(self.api, f"{kwok.CLAIMS}/{name}"))
+        return find(self.api, f"{kwok.CLAIMS}/{name}")
 
     def events(self) -> list[Json]:
         """Return what is told of nodes and claims as Kubernetes' events."""
@@ -279,13 +282,9 @@ def set_stage(twin: Twin, directory: Path, spec: ClusterSpec) -> Iterator[Stage]
         until(
             lambda: all(stage.runs(broker) for broker in ZONES),
             "every broker runs on a node of Karpenter's",
-            alive=lambda: _check_alive(karpenter),
+            alive=stage.check_alive,
         )
         yield stage
-
-
-def _check_alive(karpenter: Child) -> None:
-    assert karpenter.alive, karpenter.tail()
 
 
 def _pools(api: Api, spec: ClusterSpec) -> None:
