@@ -111,9 +111,12 @@ def define(api: Api) -> list[str]:
     names = [str(each["metadata"]["name"]) for each in made]
     for name, each in zip(names, made, strict=True):
         api.apply(f"{DEFINITIONS}/{name}", each, field_manager=NAME)
-    for name in names:
-        path = f"{DEFINITIONS}/{name}"
-        until(lambda at=path: has_condition(api.get(at), "Established"), f"{name} is established")
+    until(
+        lambda: all(
+            has_condition(api.get(f"{DEFINITIONS}/{name}"), "Established") for name in names
+        ),
+        "Karpenter's kinds are established",
+    )
     return names
 
 
