@@ -168,7 +168,7 @@ def _named_arns(twin: Twin, prefix: str) -> Iterator[str]:
     for service, call, key, _ in (*LISTED, *GROUPS):
         for item in pages(twin.aws(service), call, key):
             text = item if isinstance(item, str) else json.dumps(item, default=str)
-            over = isinstance(item, dict) and item.get("State") in OVER
+            over = isinstance(item, dict) and str(item.get("State")) in OVER
             if prefix in text and not over:
                 yield f"{service} {key}: {text[:200]}"
 
