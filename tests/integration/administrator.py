@@ -1,13 +1,14 @@
 """The calls of the adapters for EKS on a twin's API server, as its administrator."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, cast
-from urllib.parse import urlsplit
+from typing import Any
 
 from core.ground.errors import Conflict
 from local.kubernetes.client import Api, ApiError, find
+from tests.integration.waiting import until
 
 Json = dict[str, Any]
 
@@ -19,7 +20,7 @@ class Administrator:
     api: Api
 
     def find(self, path: str) -> Json | None:
-        return cast("Json | None", find(self.api, path))
+        return find(self.api, path)
 
     def list(self, path: str, **query: str) -> list[Json]:
         return list(self.api.get(path, **query)["items"])
@@ -47,31 +48,16 @@ class Administrator:
                 raise
 
 
-@dataclass(frozen=True)
-class GateByAddress(Administrator):
-    """Has the API server dial a gate at a port of this machine, where it would dial a Service."""
-
-    port: int
-
-    def moved(self, configuration: Json) -> Json:
-        """Return webhooks with the Service of each replaced by the gate's address."""
-        asked = [self._moved(each) for each in configuration["webhooks"]]
-        return {**configuration, "webhooks": asked}
-
-    def find(self, path: str) -> Json | None:
-        found = super().find(path)
-        for each in (found or {}).get("webhooks") or ():
-            url = urlsplit(each["clientConfig"].pop("url"))
-            each["clientConfig"]["service"] = {"path": url.path}
-        return found
-
-    def apply(self, path: str, body: Json, *, manager: str) -> Json:
-        return super().apply(path, self.moved(body), manager=manager)
-
-    def _moved(self, webhook: Json) -> Json:
-        client = {k: v for k, v in webhook["clientConfig"].items() if k != "service"}
-        path = webhook["clientConfig"]["service"].get("path", "")
-        return {
-            **webhook,
-            "clientConfig": {**client, "url": f"https://127.0.0.1:{self.port}{path}"},
-        }
+@contextlib.contextmanager
+def namespace(api: Api, name: str) -> Iterator[str]:
+    """Make a namespace that takes pods, for the block; yield its path."""
+    path = f"/api/v1/namespaces/{name}"
+    api.post("/api/v1/namespaces", {"metadata": {"name": name}})
+    until(lambda: find(api, f"{path}/serviceaccounts/default"), "the namespace takes pods")
+    try:
+        yield path
+    finally:
+        # By force: nobody is left on an ended node to report that its pods have stopped.
+        api.delete(f"{path}/pods", {"gracePeriodSeconds": 0})
+        api.delete(path)
+        until(lambda: find(api, path) is None, "the namespace is gone")

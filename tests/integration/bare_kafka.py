@@ -5,7 +5,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from core.health.node import NodeObservation, Role
@@ -15,7 +16,7 @@ from local import environment
 from local.kafka import jars
 from local.kafka.observer import ObservedNode, Observer
 from local.kafka.run import in_place
-from local.place import Place
+from local.place import Place, claim_place
 from local.processes import Child, Processes
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -41,13 +42,37 @@ prometheus.metrics.reporter.allowlist={allow}
 """
 
 
+@contextmanager
+def ground(directory: Path) -> Iterator[tuple[Place, Processes]]:
+    """Yield a place of one's own, and the processes that end with the block."""
+    jars.fetch()
+    with claim_place() as claim:
+        place = Place(claim.number, directory)
+        place.save()
+        processes = Processes(place.path("pids"), place.path("logs"))
+        try:
+            yield place, processes
+        finally:
+            processes.close()
+
+
 class BareCluster:
-    """A cluster of nodes by id and role; nothing runs until `start`."""
+    """A cluster of nodes by id and role; nothing runs until `start`.
+
+    `settings` are lines beside the template's; of two about one setting the later one counts.
+    """
 
     def __init__(
-        self, place: Place, processes: Processes, roles: dict[int, Role], *, network: int
+        self,
+        place: Place,
+        processes: Processes,
+        roles: dict[int, Role],
+        *,
+        network: int,
+        settings: str = "",
     ) -> None:
         self.place, self.processes, self.roles = place, processes, roles
+        self._settings = settings
         self._directory = place.path(f"bare-{network}")
         self.nodes = {
             i: ObservedNode(
@@ -142,6 +167,7 @@ class BareCluster:
         )
         if node.role.is_broker:
             text += "inter.broker.listener.name=REPLICATION\n"
+        text += self._settings
         return in_place(text, node.host, "")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,6 +133,26 @@ class Cluster:
         listed = self.twin.api.get("/api/v1/pods", labelSelector=ours)["items"]
         found = {naming.node_id_of_pod(p["metadata"]["name"]): p for p in listed}
         return {id_: pod for id_, pod in found.items() if id_ is not None}
+
+    def node_of(self, node_id: int) -> dict[str, Any]:
+        """Return the Kubernetes node that a Kafka node's pod is on."""
+        name = self.pods()[node_id]["spec"]["nodeName"]
+        return self.twin.api.get(f"/api/v1/nodes/{name}")
+
+    def zone_id(self, name: str) -> str:
+        zones = self.twin.aws("ec2").describe_availability_zones(ZoneNames=[name])
+        return str(zones["AvailabilityZones"][0]["ZoneId"])
+
+    def announce(self, event: Mapping[str, Any]) -> None:
+        """Put an event on the bus as its service would; a user may not, but the twin lets us."""
+        entry = {
+            "Source": event["source"],
+            "DetailType": event["detail-type"],
+            "Detail": json.dumps(event["detail"]),
+            "Resources": event.get("resources", []),
+        }
+        answer = self.twin.aws("events").put_events(Entries=[entry])
+        assert answer["FailedEntryCount"] == 0
 
     def settle(self) -> ClusterView:
         """Wait until everybody is up and in sync and nothing is being rotated."""

@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from core.ground.naming import FOUNDATION, LAYERS
+from cli.rotate import Rotations
+from core.ground.naming import FOUNDATION, LAYERS, TWIN_ENVIRONMENT
 from local import twin as twins
 from local.commands.layers import Provisioned, TwinLayers
 from local.commands.setup import prepare_tools
 from local.demo import spec as demo_spec
+from local.place import PLACE_VARIABLE
 from local.tools import tool_path
 from local.twin import Twin
 from tests import alone
@@ -173,6 +175,13 @@ def cluster(provisioned: Cluster) -> Cluster:
     """The shared cluster, whole: what the test before did to it is over."""
     provisioned.settle()
     return provisioned
+
+
+@pytest.fixture
+def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
+    """Rotations of the shared cluster, as a person asks for them."""
+    monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
+    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,8 @@ Their own, since a Kafka that is frozen is of no use to anybody else.
 import hashlib
 import os
 import signal
-import socket
-import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,18 +17,19 @@ import urllib3
 from core.ground.constants import CONNECT_REST_PORT
 from core.ground.errors import StillwaterError
 from core.health.connect import Mode, RestResponse, Worker, worker_verdict
+from core.health.node import Role
 from core.health.verdict import HealthVerdict
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.pods import CONNECT_SECONDS, Fetch, ask, timed_answer
 from local.kafka import jars
 from local.kafka.run import jvm
-from local.place import Place, cache_directory, claim_place
+from local.place import Place, cache_directory
 from local.processes import Child, Processes
 from local.tools.build import making
+from tests.integration.bare_kafka import BareCluster, ground
 from tests.integration.pipes import answer, hang
 from tests.integration.waiting import until
 
-CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 CONTROLLER, BROKER = "controller", "broker"
 # Workers by name: as the twin's Kafka has them, and one of the last release without GET /health.
 WORKER, ALONE, OLDER = "distributed", "standalone", "distributed-3.8"
@@ -39,8 +38,13 @@ MAIN = {
     Mode.STANDALONE: "org.apache.kafka.connect.cli.ConnectStandalone",
 }
 MODES = {WORKER: Mode.DISTRIBUTED, ALONE: Mode.STANDALONE, OLDER: Mode.DISTRIBUTED}
-HOSTS = {CONTROLLER: 1, BROKER: 2, WORKER: 11, ALONE: 12, OLDER: 13}
+HOSTS = {WORKER: 11, ALONE: 12, OLDER: 13}
 CONNECTOR = "lines"
+KAFKA_SETTINGS = """\
+default.replication.factor=1
+offsets.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+"""
 # The default of core.cluster's timings: longer than a worker's own 10 s.
 PROBE_SECONDS = 12.0
 # On a machine that is slow none of the states below may be called late.
@@ -84,25 +88,13 @@ class Workers:
 
     processes: Processes
     place: Place
+    bootstrap: str
     java: list[str]
-    children: dict[str, Child] = field(default_factory=dict)
+    children: dict[str, Child]
     started_at: dict[str, float] = field(default_factory=dict)
 
     def host(self, name: str) -> str:
         return f"127.{self.place.number}.9.{HOSTS[name]}"
-
-    def start(self, name: str, main: str, settings: Mapping[str, str]) -> None:
-        path = self.write(name, settings)
-        java = self.java
-        if name == OLDER:
-            java = jvm(jars_of_3_8(), self.place.path("hosts"))
-        self.children[name] = self.processes.start(name, [*java, main, str(path)])
-        self.started_at[name] = time.monotonic()
-
-    def write(self, name: str, settings: Mapping[str, str]) -> Path:
-        path = self.place.path(f"{name}.properties")
-        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        return path
 
     def signal(self, name: str, number: signal.Signals) -> None:
         os.kill(self.children[name].popen.pid, number)
@@ -118,11 +110,16 @@ class Workers:
                 self.signal(name, signal.SIGCONT)
 
     def start_worker(self, name: str) -> None:
-        self.start(name, MAIN[MODES[name]], worker_settings(self, name))
+        path = self.place.path(f"{name}.properties")
+        settings = worker_settings(self, name)
+        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        java = jvm(jars_of_3_8(), self.place.path("hosts")) if name == OLDER else self.java
+        self.children[name] = self.processes.start(name, [*java, MAIN[MODES[name]], str(path)])
+        self.started_at[name] = time.monotonic()
 
     def kafka_answers(self) -> bool:
         try:
-            return not KafkaAdmin([f"{self.host(BROKER)}:9092"]).read().stale
+            return not KafkaAdmin([self.bootstrap]).read().stale
         except StillwaterError:
             return False
 
@@ -198,29 +195,10 @@ class Workers:
             return urllib3.HTTPResponse(status=0)
 
 
-def kafka_settings(workers: Workers, role: str) -> dict[str, str]:
-    node_id = HOSTS[role]
-    listener = ("CONTROLLER", 9090) if role == CONTROLLER else ("PLAIN", 9092)
-    return {
-        "process.roles": role,
-        "node.id": str(node_id),
-        "controller.quorum.voters": f"{HOSTS[CONTROLLER]}@{workers.host(CONTROLLER)}:9090",
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAIN:PLAINTEXT",
-        "listeners": f"{listener[0]}://{workers.host(role)}:{listener[1]}",
-        **({"inter.broker.listener.name": "PLAIN"} if role == BROKER else {}),
-        "log.dirs": str(workers.place.path(f"data-{role}")),
-        "offsets.topic.replication.factor": "1",
-        "offsets.topic.num.partitions": "1",
-        "group.initial.rebalance.delay.ms": "0",
-        "log.cleaner.dedupe.buffer.size": "8388608",
-    }
-
-
 def worker_settings(workers: Workers, name: str) -> dict[str, str]:
     converter = "org.apache.kafka.connect.json.JsonConverter"
     shared = {
-        "bootstrap.servers": f"{workers.host(BROKER)}:9092",
+        "bootstrap.servers": workers.bootstrap,
         "key.converter": converter,
         "value.converter": converter,
         "plugin.discovery": "service_load",
@@ -244,41 +222,13 @@ def worker_settings(workers: Workers, name: str) -> dict[str, str]:
 @contextmanager
 def running(folder: Path) -> Iterator[Workers]:
     """Yield a controller and a broker that answer, and no worker yet."""
-    with claim_place() as claim:
-        place = Place(claim.number, folder)
+    with ground(folder) as (place, processes):
+        roles = {0: Role.CONTROLLER, 1: Role.BROKER}
+        kafka = BareCluster(place, processes, roles, network=8, settings=KAFKA_SETTINGS)
+        for node_id in roles:
+            kafka.start(node_id)
+        kafka.until_ready(*roles)
         hosts = place.path("hosts")
         hosts.touch()
-        processes = Processes(place.path("pids"), place.path("logs"))
-        workers = Workers(processes, place, jvm(jars.fetch(), hosts))
-        try:
-            _format(workers)
-            for role in (CONTROLLER, BROKER):
-                workers.start(role, "kafka.Kafka", kafka_settings(workers, role))
-            processes.wait_until(
-                workers.children[BROKER],
-                lambda: _listens(workers.host(BROKER)) and workers.kafka_answers(),
-                within_seconds=120,
-                what="the broker answers",
-            )
-            yield workers
-        finally:
-            for child in workers.children.values():
-                if child.alive:
-                    os.kill(child.popen.pid, signal.SIGCONT)
-            processes.close()
-
-
-def _format(workers: Workers) -> None:
-    """Format both nodes at once: each takes a JVM of its own."""
-    tool = [*workers.java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"]
-    configs = [workers.write(role, kafka_settings(workers, role)) for role in (CONTROLLER, BROKER)]
-    both = [subprocess.Popen([*tool, str(config)], stdout=subprocess.DEVNULL) for config in configs]
-    assert [tool.wait(120) for tool in both] == [0, 0]
-
-
-def _listens(host: str) -> bool:
-    try:
-        socket.create_connection((host, 9092), 1).close()
-    except OSError:
-        return False
-    return True
+        started = {CONTROLLER: kafka.children[0], BROKER: kafka.children[1]}
+        yield Workers(processes, place, kafka.bootstrap(1), jvm(jars.fetch(), hosts), started)

@@ -5,41 +5,15 @@ who made them. Everything else is compared whole: labels, annotations, settings.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from local.kubernetes.client import Api
 from local.pulumi import aws_eks
 from local.twin import Twin
-from tests.integration.leftovers import everything
+from tests.integration.leftovers import LISTED, everything, pages
 
 ZONE = "topology.kubernetes.io/zone"
-# Service, call, list, and what stays of each entry.
-LISTED = (
-    ("ec2", "describe_vpcs", "Vpcs", "VpcId"),
-    ("ec2", "describe_subnets", "Subnets", "SubnetId"),
-    ("ec2", "describe_security_groups", "SecurityGroups", ""),
-    ("ec2", "describe_launch_templates", "LaunchTemplates", ""),
-    ("ec2", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
-    ("elbv2", "describe_load_balancers", "LoadBalancers", "LoadBalancerName"),
-    ("elbv2", "describe_target_groups", "TargetGroups", "TargetGroupName"),
-    ("sqs", "list_queues", "QueueUrls", ""),
-    ("dynamodb", "list_tables", "TableNames", ""),
-    ("lambda", "list_functions", "Functions", "FunctionName"),
-    ("lambda", "list_event_source_mappings", "EventSourceMappings", "UUID"),
-    ("iam", "list_roles", "Roles", "RoleName"),
-    ("iam", "list_policies", "Policies", "PolicyName"),
-    ("iam", "list_instance_profiles", "InstanceProfiles", "InstanceProfileName"),
-    ("events", "list_rules", "Rules", "Name"),
-    ("scheduler", "list_schedules", "Schedules", "Name"),
-    ("logs", "describe_log_groups", "logGroups", "logGroupName"),
-    ("cloudwatch", "describe_alarms", "MetricAlarms", "AlarmName"),
-    ("cloudwatch", "list_dashboards", "DashboardEntries", "DashboardName"),
-    ("s3", "list_buckets", "Buckets", "Name"),
-    ("kms", "list_aliases", "Aliases", "AliasName"),
-    ("sns", "list_topics", "Topics", "TopicArn"),
-    ("secretsmanager", "list_secrets", "SecretList", "Name"),
-)
 GROUP_SETTINGS = (
     "MinSize",
     "MaxSize",
@@ -80,18 +54,18 @@ def _text(state: Any) -> str:
 
 def _aws(twin: Twin) -> Iterator[tuple[str, Any]]:
     for service, call, key, field in LISTED:
-        for item in _pages(twin.aws(service), call, key):
+        for item in pages(twin.aws(service), call, key):
             name = item if isinstance(item, str) else item.get(field) or _identity(item)
             yield f"{service} {key} {name}", "there" if field else _plain(item)
     scaling = twin.aws("autoscaling")
-    for group in _pages(scaling, "describe_auto_scaling_groups", "AutoScalingGroups"):
+    for group in pages(scaling, "describe_auto_scaling_groups", "AutoScalingGroups"):
         name = group["AutoScalingGroupName"]
         hooks = scaling.describe_lifecycle_hooks(AutoScalingGroupName=name)["LifecycleHooks"]
         yield f"group {name}", _plain({key: group.get(key) for key in GROUP_SETTINGS})
         yield f"hooks of {name}", _plain(hooks)
         members = [(m["LifecycleState"], m["ProtectedFromScaleIn"]) for m in group["Instances"]]
         yield f"members of {name}", members
-    for cluster in _pages(twin.aws("eks"), "list_clusters", "clusters"):
+    for cluster in pages(twin.aws("eks"), "list_clusters", "clusters"):
         yield (
             f"EKS cluster {cluster}",
             _plain(twin.aws("eks").describe_cluster(name=cluster)["cluster"]),
@@ -101,26 +75,17 @@ def _aws(twin: Twin) -> Iterator[tuple[str, Any]]:
 
 def _ec2(twin: Twin) -> Iterator[tuple[str, Any]]:
     ec2 = twin.aws("ec2")
-    for reservation in _pages(ec2, "describe_instances", "Reservations"):
+    for reservation in pages(ec2, "describe_instances", "Reservations"):
         for instance in reservation["Instances"]:
             if instance["State"]["Name"] == "running":
                 subnet, tags = instance["SubnetId"], instance.get("Tags") or []
                 yield f"instance in {subnet}", sorted((t["Key"], t["Value"]) for t in tags)
-    for volume in _pages(ec2, "describe_volumes", "Volumes"):
+    for volume in pages(ec2, "describe_volumes", "Volumes"):
         if tags := volume.get("Tags"):
             yield f"volume {volume['VolumeId']}", [volume["State"], volume["Iops"], _plain(tags)]
-    for interface in _pages(ec2, "describe_network_interfaces", "NetworkInterfaces"):
+    for interface in pages(ec2, "describe_network_interfaces", "NetworkInterfaces"):
         if interface.get("InterfaceType") == "lambda":
             yield f"interface {interface['NetworkInterfaceId']}", interface["Description"]
-
-
-def _pages(client: Any, call: str, key: str) -> Iterator[Any]:
-    if client.can_paginate(call):
-        pages: Iterable[Any] = client.get_paginator(call).paginate()
-    else:
-        pages = [getattr(client, call)()]
-    for page in pages:
-        yield from page.get(key) or []
 
 
 def _identity(item: Mapping[str, Any]) -> str:

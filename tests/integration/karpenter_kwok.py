@@ -20,10 +20,11 @@ from typing import Any
 import yaml
 
 from core.ground import naming
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import Api, ApiError, has_condition
 from local.processes import Child, Processes
 from local.tools import chart_path, tool_path
 from local.twin import Twin
+from tests.integration.waiting import until
 
 Json = dict[str, Any]
 ACCOUNT = "system:serviceaccount:karpenter:karpenter"
@@ -110,18 +111,13 @@ def define(api: Api) -> list[str]:
     names = [str(each["metadata"]["name"]) for each in made]
     for name, each in zip(names, made, strict=True):
         api.apply(f"{DEFINITIONS}/{name}", each, field_manager=NAME)
-    for name in names:
-        _is_established(api, name)
+    until(
+        lambda: all(
+            has_condition(api.get(f"{DEFINITIONS}/{name}"), "Established") for name in names
+        ),
+        "Karpenter's kinds are established",
+    )
     return names
-
-
-def _is_established(api: Api, name: str) -> None:
-    for _ in range(600):
-        conditions = api.get(f"{DEFINITIONS}/{name}").get("status", {}).get("conditions") or ()
-        if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{name} is never established")
 
 
 def _kubeconfig(twin: Twin, directory: Path) -> Path:

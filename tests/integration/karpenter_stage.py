@@ -9,16 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import socket
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
-
-import anyio
-import uvicorn
 
 from core.availability.operator import OperatorView
 from core.cluster import ClusterSpec
@@ -31,10 +26,7 @@ from core.incidents.record import Incident, State
 from core.views import ClusterView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksClaimEnds, EksNodeClaims, EksNodes
-from handlers.eviction.certificate import WEBHOOKS, Keeper
 from handlers.eviction.gate import Gate
-from handlers.eviction.server import Counts, application
-from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from infra.gate import webhooks
 from infra.nodes.karpenter import budgets, node_pool_spec
@@ -42,7 +34,8 @@ from local.kubernetes.client import Api, find
 from local.processes import Child
 from local.twin import Twin
 from tests.integration import karpenter_kwok as kwok
-from tests.integration.administrator import Administrator, GateByAddress
+from tests.integration.administrator import Administrator, namespace
+from tests.integration.gates import served
 from tests.integration.karpenter_kwok import Json, StandInKubelet
 from tests.integration.waiting import until
 from tests.unit.handlers.fakes import FakeCluster
@@ -53,7 +46,6 @@ from tests.unit.policies import policy_with
 
 NAMESPACE = "kafka"
 GATE = "stillwater-gate-karpenter"
-SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/{GATE}"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 OUR_POOLS: dict[str, tuple[str, ...]] = {naming.NODE_POOL_LABEL: ()}
 # What Kafka's pods are given to stop in.
@@ -149,9 +141,12 @@ class Stage:
     _due: list[tuple[float, str]] = field(default_factory=list)
     _swept_at: float = 0.0
 
+    def check_alive(self) -> None:
+        assert self.karpenter.alive, self.karpenter.tail()
+
     def turn(self) -> None:
         """Deliver the ticks that are due, and sweep once in a while, by the real clock."""
-        assert self.karpenter.alive, self.karpenter.tail()
+        self.check_alive()
         station, now = self.station, time.time()
         station.now = now
         if now - self._swept_at > SWEEP_SECONDS:
@@ -186,7 +181,7 @@ class Stage:
         return list(self.api.get(kwok.CLAIMS)["items"])
 
     def claim(self, name: str) -> Json | None:
-        return cast("Json | None", find(self.api, f"{kwok.CLAIMS}/{name}"))
+        return find(self.api, f"{kwok.CLAIMS}/{name}")
 
     def events(self) -> list[Json]:
         """Return what is told of nodes and claims as Kubernetes' events."""
@@ -272,28 +267,24 @@ def set_stage(twin: Twin, directory: Path, spec: ClusterSpec) -> Iterator[Stage]
     api = twin.api
     (pool,) = [each for each in spec.pools if each.name == "broker"]
     types = kwok.instance_types(pool.instance_type, "arm64", list(ZONES.values()))
-    api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    until(lambda: _account(api), "the namespace takes pods")
     station = Station(policy=POLICY, cluster=KarpentersCluster().of(api))
     cluster = cast("KarpentersCluster", station.cluster)
     kubelet = StandInKubelet(api, NAMESPACE, {pod_name(b): kafka_pod(b) for b in ZONES})
     with contextlib.ExitStack() as stack:
-        stack.callback(_remove, api)
+        stack.enter_context(namespace(api, NAMESPACE))
         karpenter = stack.enter_context(kwok.running(twin, directory, types))
         _pools(api, spec)
-        answers = stack.enter_context(_gate(api, station, spec))
+        # The API server asks by the webhooks that infra/ renders.
+        gate, rendered = _gate(station), webhooks(operated_cluster(spec), NAMESPACE, [])
+        stack.enter_context(served(api, gate, GATE, rendered, dt.datetime.now(dt.UTC)))
         stack.enter_context(kubelet.at_work())
-        stage = Stage(api, station, cluster, kubelet, karpenter, answers)
+        stage = Stage(api, station, cluster, kubelet, karpenter, gate.answers)
         until(
             lambda: all(stage.runs(broker) for broker in ZONES),
             "every broker runs on a node of Karpenter's",
-            alive=lambda: _check_alive(karpenter),
+            alive=stage.check_alive,
         )
         yield stage
-
-
-def _check_alive(karpenter: Child) -> None:
-    assert karpenter.alive, karpenter.tail()
 
 
 def _pools(api: Api, spec: ClusterSpec) -> None:
@@ -312,23 +303,9 @@ def _pools(api: Api, spec: ClusterSpec) -> None:
         api.post(kwok.POOLS, whole, fieldValidation="Strict")
 
 
-@contextlib.contextmanager
-def _gate(
-    api: Api, station: Station, spec: ClusterSpec
-) -> Iterator[list[tuple[RemovalRequest, GateAnswer]]]:
-    """Serve a gate, and have the API server ask it by the webhooks that infra/ renders."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    api.post(
-        f"/api/v1/namespaces/{NAMESPACE}/secrets", {"metadata": {"name": GATE}, "type": "Opaque"}
-    )
-    by_address = GateByAddress(api, port)
-    rendered = webhooks(operated_cluster(spec), NAMESPACE, [])
-    api.post(WEBHOOKS, by_address.moved({"metadata": {"name": GATE}, "webhooks": rendered}))
-    keeper = Keeper(by_address, secret_path=SECRET, webhook=GATE, hosts=["127.0.0.1"])
+def _gate(station: Station) -> Heard:
     cluster = station.cluster
-    answers: list[tuple[RemovalRequest, GateAnswer]] = []
-    gate = Heard(
+    return Heard(
         sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes, claims=cluster),
         reception=station.reception,
         forget_readings=lambda: None,
@@ -337,23 +314,7 @@ def _gate(
         cluster="orders",
         operators=frozenset(),
         lease_seconds=900,
-        answers=answers,
     )
-    context = keeper.context(dt.datetime.now(dt.UTC))
-    server = server_of(application(gate, Counts(), keeper.admits), context, "127.0.0.1", port)
-    thread = threading.Thread(target=lambda: _serve(server), daemon=True)
-    thread.start()
-    until(lambda: server.started, "the gate serves")
-    try:
-        yield answers
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        api.delete(f"{WEBHOOKS}/{GATE}")
-
-
-def _serve(server: uvicorn.Server) -> None:
-    anyio.run(server.serve)
 
 
 @dataclass(frozen=True)
@@ -366,13 +327,3 @@ class Heard(Gate):
         answer = super().ask(asked, deadline)
         self.answers.append((asked, answer))
         return answer
-
-
-def _account(api: Api) -> bool:
-    return find(api, f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default") is not None
-
-
-def _remove(api: Api) -> None:
-    api.delete(PODS, gracePeriodSeconds=0)
-    api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    until(lambda: find(api, f"/api/v1/namespaces/{NAMESPACE}") is None, "the namespace is gone")

@@ -4,7 +4,8 @@ A resource is ours by its tags, by its name, or by who last wrote it. Whatever a
 made on the same twin is none of these.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from core.ground import naming
@@ -32,6 +33,37 @@ EC2 = (
     ("describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
     ("describe_volumes", "Volumes", "VolumeId"),
     ("describe_snapshots", "Snapshots", "SnapshotId"),
+)
+
+# Service, call, list, and what stays of each entry where two moments are compared.
+LISTED = (
+    ("ec2", "describe_vpcs", "Vpcs", "VpcId"),
+    ("ec2", "describe_subnets", "Subnets", "SubnetId"),
+    ("ec2", "describe_security_groups", "SecurityGroups", ""),
+    ("ec2", "describe_launch_templates", "LaunchTemplates", ""),
+    ("ec2", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+    ("elbv2", "describe_load_balancers", "LoadBalancers", "LoadBalancerName"),
+    ("elbv2", "describe_target_groups", "TargetGroups", "TargetGroupName"),
+    ("sqs", "list_queues", "QueueUrls", ""),
+    ("dynamodb", "list_tables", "TableNames", ""),
+    ("lambda", "list_functions", "Functions", "FunctionName"),
+    ("lambda", "list_event_source_mappings", "EventSourceMappings", "UUID"),
+    ("iam", "list_roles", "Roles", "RoleName"),
+    ("iam", "list_policies", "Policies", "PolicyName"),
+    ("iam", "list_instance_profiles", "InstanceProfiles", "InstanceProfileName"),
+    ("events", "list_rules", "Rules", "Name"),
+    ("scheduler", "list_schedules", "Schedules", "Name"),
+    ("logs", "describe_log_groups", "logGroups", "logGroupName"),
+    ("cloudwatch", "describe_alarms", "MetricAlarms", "AlarmName"),
+    ("cloudwatch", "list_dashboards", "DashboardEntries", "DashboardName"),
+    ("s3", "list_buckets", "Buckets", "Name"),
+    ("kms", "list_aliases", "Aliases", "AliasName"),
+    ("sns", "list_topics", "Topics", "TopicArn"),
+    ("secretsmanager", "list_secrets", "SecretList", "Name"),
+)
+GROUPS = (
+    ("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", ""),
+    ("eks", "list_clusters", "clusters", ""),
 )
 
 
@@ -132,47 +164,20 @@ def _keys_to_be_deleted(twin: Twin) -> Iterator[str]:
 
 
 def _named_arns(twin: Twin, prefix: str) -> Iterator[str]:
-    def names(service: str, call: str, each: Callable[[Any], Iterable[str]]) -> Iterator[str]:
-        client = twin.aws(service)
-        if client.can_paginate(call):
-            pages = client.get_paginator(call).paginate()
-        else:
-            pages = [getattr(client, call)()]
-        for page in pages:
-            yield from (f"{service}: {name}" for name in each(page) if prefix in name)
-
-    def under(key: str, field: str | None = None) -> Callable[[Any], Iterable[str]]:
-        return lambda page: [item if field is None else item[field] for item in page.get(key, [])]
-
-    for service, call, each in (
-        ("autoscaling", "describe_auto_scaling_groups", _groups),
-        ("ec2", "describe_launch_templates", under("LaunchTemplates", "LaunchTemplateName")),
-        ("ec2", "describe_security_groups", under("SecurityGroups", "GroupName")),
-        ("elbv2", "describe_load_balancers", under("LoadBalancers", "LoadBalancerName")),
-        ("elbv2", "describe_target_groups", under("TargetGroups", "TargetGroupName")),
-        ("sqs", "list_queues", under("QueueUrls")),
-        ("dynamodb", "list_tables", under("TableNames")),
-        ("lambda", "list_functions", under("Functions", "FunctionName")),
-        ("lambda", "list_event_source_mappings", under("EventSourceMappings", "EventSourceArn")),
-        ("iam", "list_roles", under("Roles", "RoleName")),
-        ("iam", "list_instance_profiles", under("InstanceProfiles", "InstanceProfileName")),
-        ("events", "list_rules", under("Rules", "Name")),
-        ("scheduler", "list_schedules", under("Schedules", "Name")),
-        ("logs", "describe_log_groups", under("logGroups", "logGroupName")),
-        ("cloudwatch", "describe_alarms", under("MetricAlarms", "AlarmName")),
-        ("s3", "list_buckets", under("Buckets", "Name")),
-        ("kms", "list_aliases", under("Aliases", "AliasName")),
-        ("eks", "list_clusters", under("clusters")),
-        ("sns", "list_topics", under("Topics", "TopicArn")),
-        ("secretsmanager", "list_secrets", under("SecretList", "Name")),
-        ("cloudwatch", "list_dashboards", under("DashboardEntries", "DashboardName")),
-    ):
-        yield from names(service, call, each)
+    """Yield what says anywhere in its description that it is of an environment's cluster."""
+    for service, call, key, _ in (*LISTED, *GROUPS):
+        for item in pages(twin.aws(service), call, key):
+            text = item if isinstance(item, str) else json.dumps(item, default=str)
+            over = isinstance(item, dict) and str(item.get("State")) in OVER
+            if prefix in text and not over:
+                yield f"{service} {key}: {text[:200]}"
 
 
-def _groups(page: Any) -> list[str]:
-    """Return the names of groups with what their tags say: EKS names a node group's its own way."""
-    return [
-        f"{group['AutoScalingGroupName']} of {' '.join(t['Value'] for t in group['Tags'])}"
-        for group in page["AutoScalingGroups"]
-    ]
+def pages(client: Any, call: str, key: str) -> Iterator[Any]:
+    """Yield the entries of all pages of a list."""
+    if client.can_paginate(call):
+        found: Iterable[Any] = client.get_paginator(call).paginate()
+    else:
+        found = [getattr(client, call)()]
+    for page in found:
+        yield from page.get(key) or []

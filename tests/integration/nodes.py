@@ -10,20 +10,19 @@ from typing import Any
 from core.ground.naming import EBS_CSI_DRIVER
 from local import environment
 from local.journal import read as read_journal
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import Api, find, has_condition
 from local.kubernetes.images import PROCESS_IMAGE
 from local.place import Place
 from local.twin import Twin
+from tests.integration.administrator import namespace
 from tests.integration.waiting import until
 
 CLUSTER = "kubelet-test"
 NAMESPACE = "kubelet-test"
 SPACE = f"/api/v1/namespaces/{NAMESPACE}"
 PODS = f"{SPACE}/pods"
-CLAIMS = f"{SPACE}/persistentvolumeclaims"
 STORAGE_CLASS = "gp3-kubelet-test"
 STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
-ZONE = "us-east-1a"
 USER_DATA = """\
 apiVersion: node.eks.aws/v1alpha1
 kind: NodeConfig
@@ -35,24 +34,6 @@ spec:
     flags:
       - --node-labels=stillwater.dev/pool=POOL
       - --register-with-taints=dedicated=POOL:NoSchedule
-"""
-# Writes its address and every SIGTERM into the volume, and takes half a second to stop.
-KEEPER = """
-import json, os, signal, socket, sys, time
-data = json.loads(os.environ["STILLWATER_MOUNTS"])["/data"]
-def stop(*_):
-    time.sleep(0.5)
-    open(data + "/stops", "a").write(os.environ["NODE"] + "\\n")
-    sys.exit(0)
-signal.signal(signal.SIGTERM, stop)
-open(data + "/starts", "a").write(os.environ["NODE"] + " " + os.environ["POD_IP"] + "\\n")
-signal.pause()
-"""
-
-KEEPER_IS_READY = """
-import json, os
-data = json.loads(os.environ["STILLWATER_MOUNTS"])["/data"]
-assert os.environ["POD_IP"] in open(data + "/starts").read()
 """
 # Notes each start in the file it is given, and answers no SIGTERM.
 STUBBORN = """
@@ -111,33 +92,17 @@ class World:
     def ready_node(self, instance_id: str) -> str | None:
         """Return the name of an instance's node once it is ready and takes volumes."""
         node = self.node_of(instance_id)
-        if node is None or not is_true(node, "Ready"):
+        if node is None or not has_condition(node):
             return None
         name = str(node["metadata"]["name"])
-        return name if self.find(f"/apis/storage.k8s.io/v1/csinodes/{name}") else None
-
-    def find(self, path: str) -> dict[str, Any] | None:
-        try:
-            return self.api.get(path)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return None
+        return name if find(self.api, f"/apis/storage.k8s.io/v1/csinodes/{name}") else None
 
     def pod(self, name: str) -> dict[str, Any] | None:
-        return self.find(f"{PODS}/{name}")
+        return find(self.api, f"{PODS}/{name}")
 
     def ready_pod(self, name: str) -> dict[str, Any] | None:
         found = self.pod(name)
-        return found if found and is_true(found, "Ready") else None
-
-    def evict(self, name: str) -> None:
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": name, "namespace": NAMESPACE},
-        }
-        self.api.post(f"{PODS}/{name}/eviction", body)
+        return found if found and has_condition(found) else None
 
     def facts(self, event: str, pod: str) -> list[dict[str, Any]]:
         return [f for f in read_journal(self.place) if f["event"] == event and f.get("pod") == pod]
@@ -150,13 +115,6 @@ class World:
         until(lambda: self.pod(pod) is None, "the pod has gone")
         until(lambda: self.facts("pod_gone", pod), "the journal knows it")
         return float(self.facts("pod_gone", pod)[0]["stop_seconds"])
-
-
-def is_true(item: dict[str, Any], condition: str) -> bool:
-    return any(
-        c["type"] == condition and c["status"] == "True"
-        for c in item["status"].get("conditions") or []
-    )
 
 
 def pod_body(name: str, pool: str, *command: str, **container: Any) -> dict[str, Any]:
@@ -183,41 +141,6 @@ def python(program: str) -> tuple[str, ...]:
 def ready_once(path: str) -> dict[str, Any]:
     """Return a readiness probe that waits for a file of the container's own making."""
     return {"exec": {"command": ["test", "-e", path]}, "periodSeconds": 1, "timeoutSeconds": 5}
-
-
-def keeper(name: str, pool: str) -> dict[str, Any]:
-    """Return a pod that keeps a file on a claimed volume."""
-    body = pod_body(
-        name,
-        pool,
-        *python(KEEPER),
-        env=[
-            {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-        ],
-        volumeMounts=[{"name": "data", "mountPath": "/data"}],
-        readinessProbe={
-            "exec": {"command": list(python(KEEPER_IS_READY))},
-            "periodSeconds": 1,
-            "timeoutSeconds": 5,
-        },
-    )
-    claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}
-    body["spec"]["volumes"] = [claim]
-    return body
-
-
-def claim_body(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": STORAGE_CLASS,
-            "resources": {"requests": {"storage": "3Gi"}},
-        },
-    }
 
 
 def pids_in(path: Path) -> list[int]:
@@ -276,29 +199,22 @@ def world_on(twin: Twin, subnet: str) -> Iterator[World]:
     """Make room for a test's own nodes and pods on a twin; clear it when the block ends."""
     image = twin.aws("ec2").describe_images()["Images"][0]["ImageId"]
     world = World(twin, subnet, image)
-    world.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    world.api.post(
-        STORAGE_CLASSES,
-        {
-            "metadata": {"name": STORAGE_CLASS},
-            "provisioner": EBS_CSI_DRIVER,
-            "volumeBindingMode": "WaitForFirstConsumer",
-            "reclaimPolicy": "Retain",
-            "parameters": {"type": "gp3", "iops": "4000", "encrypted": "true"},
-        },
-    )
-    # Without its service account no pod is admitted.
-    until(lambda: world.find(f"{SPACE}/serviceaccounts/default"), "the namespace is complete")
+    storage = {
+        "metadata": {"name": STORAGE_CLASS},
+        "provisioner": EBS_CSI_DRIVER,
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "reclaimPolicy": "Retain",
+        "parameters": {"type": "gp3"},
+    }
+    world.api.post(STORAGE_CLASSES, storage)
     try:
-        yield world
+        with namespace(twin.api, NAMESPACE):
+            yield world
     finally:
         _clear(world)
 
 
 def _clear(world: World) -> None:
-    # By force: nobody is left on an ended node to report that its pods have stopped.
-    world.api.delete(PODS, {"gracePeriodSeconds": 0})
-    world.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
     if world.launched:
         world.aws("ec2").terminate_instances(InstanceIds=world.launched)
     volumes = "/api/v1/persistentvolumes"

@@ -1,4 +1,4 @@
-"""A cluster that exists, through the real engine: watched, gated, acted on, and left again."""
+"""A cluster that exists, through the real engine: watched, gated, and left again."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cli.engine.layers import Layers
-from core.ground.naming import CLUSTER_TAG, OPERATIONS
+from core.ground.naming import OPERATIONS
 from core.incidents.actions import WATCHED
 from handlers.store.ledger import Ledger
 from local import environment
@@ -71,7 +71,8 @@ class Theirs:
         )
         self.scaling.put_lifecycle_hook(AutoScalingGroupName=GROUP, **HOOK)
         self.instance = until(self._member, f"a member of {GROUP}")
-        self._objects()
+        twin.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        self.join(self.instance)
         # Where whatever is not Kafka runs.
         twin.aws("eks").create_nodegroup(
             clusterName=EKS,
@@ -94,10 +95,6 @@ class Theirs:
     def group(self) -> dict[str, Any]:
         found = self.scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
         return dict(found["AutoScalingGroups"][0])
-
-    def _objects(self) -> None:
-        self.twin.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        self.join(self.instance)
 
     def join(self, instance: str) -> str:
         """Make the node of one of the group's machines, which has no kubelet, and return it."""
@@ -266,11 +263,6 @@ def test_a_termination_of_theirs_is_told_and_nothing_of_theirs_is_written(
     assert [fact for fact in calls if not fact["allowed"]] == []
 
 
-def test_a_second_up_changes_nothing(watched: Layers) -> None:
-    (again,) = watched.up()
-    assert again.changed == 0
-
-
 def available(twin: Twin) -> bool:
     found = twin.api.get(f"/apis/apps/v1/namespaces/kube-system/deployments/{GATE}")
     return int(found.get("status", {}).get("availableReplicas", 0)) == 2
@@ -297,13 +289,3 @@ def test_at_gate_an_eviction_is_answered_and_recorded(
 
     gates = [f for f in read_journal(twin.place) if f.get("principal") == f"{PREFIX}-gate"]
     assert [fact for fact in gates if not fact.get("allowed", True)] == []
-
-
-def test_acting_adds_two_hooks_and_a_tag_to_the_named_group(
-    theirs: Theirs, watched: Layers
-) -> None:
-    theirs.describe(level="act")
-    watched.up()
-    standing = theirs.standing()
-    assert {h["LifecycleHookName"] for h in standing["hooks"]} == {"their-drain", "drain", "gate"}
-    assert [(tag["Key"], tag["Value"]) for tag in standing["tags"]] == [(CLUSTER_TAG, PREFIX)]

@@ -17,13 +17,14 @@ from handlers.store.ledger import Ledger
 from local import environment
 from local import twin as twins
 from local.journal import read as read_journal
+from local.kubernetes.client import has_condition
 from local.kubernetes.images import PROCESS_IMAGE
 from local.pulumi.bin import twin_project
 from local.twin import Twin
 from tests.integration.conftest import LOGS
-from tests.integration.nodes import is_true
 from tests.integration.test_adopted import BROKER, EKS, KAFKA, PODS, PREFIX, Theirs
 from tests.integration.waiting import until
+from tests.unit.handlers.announced import hook_event
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 GROUP = "their-kafka-real"
@@ -80,7 +81,7 @@ def member(twin: Twin) -> tuple[str, str] | None:
     found = twin.aws("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
     for instance in (each["InstanceId"] for each in found["AutoScalingGroups"][0]["Instances"]):
         for node in twin.api.get("/api/v1/nodes")["items"]:
-            if node["spec"].get("providerID", "").endswith(instance) and is_true(node, "Ready"):
+            if node["spec"].get("providerID", "").endswith(instance) and has_condition(node):
                 return str(instance), str(node["metadata"]["name"])
     return None
 
@@ -110,30 +111,13 @@ def installed(twin: Twin, theirs: Theirs) -> Iterator[Layers]:
 
 def drain_of(twin: Twin, instance: str) -> str | None:
     """Return the announcement of `drain`, once the incident knows it: what is forwarded."""
-    region = environment.REGION
-    ledger = Ledger(f"{PREFIX}-incidents", KAFKA, region, client=twin.aws("dynamodb"))
-    incident = ledger.get(instance)
+    table, region = f"{PREFIX}-incidents", environment.REGION
+    incident = Ledger(table, KAFKA, region, client=twin.aws("dynamodb")).get(instance)
     token = None if incident is None else incident.hooks.get("drain")
     if token is None:
         return None
-    detail = {
-        "LifecycleActionToken": token,
-        "AutoScalingGroupName": GROUP,
-        "LifecycleHookName": "drain",
-        "EC2InstanceId": instance,
-        "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
-    }
-    event = {
-        "version": "0",
-        "id": "12345678-1234-1234-1234-123456789012",
-        "detail-type": "EC2 Instance-terminate Lifecycle Action",
-        "source": "aws.autoscaling",
-        "account": environment.ACCOUNT,
-        "time": "2026-11-20T12:00:00Z",
-        "region": region,
-        "resources": [],
-        "detail": detail,
-    }
+    event: dict[str, Any] = json.loads(hook_event("drain", instance_id=instance, token=token))
+    event["detail"]["AutoScalingGroupName"] = GROUP
     return json.dumps(event)
 
 
@@ -158,7 +142,8 @@ def test_what_the_tick_forwards_is_drained_and_its_hook_completed(
     message = until(lambda: drain_of(twin, instance), "the incident knows its hook")
     sqs = twin.aws("sqs")
     url = sqs.get_queue_url(QueueName=HANDLER)["QueueUrl"]
-    assert int(attributes(sqs, url)["ApproximateNumberOfMessages"]) == 0, "nothing came by itself"
+    waiting = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert int(waiting["ApproximateNumberOfMessages"]) == 0, "nothing came by itself"
     sqs.send_message(QueueUrl=url, MessageBody=message)
 
     def evicted() -> bool:
@@ -177,18 +162,10 @@ def test_what_the_tick_forwards_is_drained_and_its_hook_completed(
 
     def told() -> bool:
         events = twin.api.get("/api/v1/events")["items"]
-        return {"CordonAndDrain", "PostDrain"} <= {e["reason"] for e in events if of(e, node)}
+        about = {e["reason"] for e in events if e["involvedObject"].get("name") == node}
+        return {"CordonAndDrain", "PostDrain"} <= about
 
     # It writes them after the fact, as events of the node.
     until(told, "the handler says that it cordoned, drained and was done")
     calls = [f for f in read_journal(twin.place) if str(f.get("principal")) == HANDLER]
     assert [fact for fact in calls if not fact.get("allowed", True)] == []
-
-
-def of(event: dict[str, Any], node: str) -> bool:
-    return bool(event["involvedObject"].get("name") == node)
-
-
-def attributes(sqs: Any, url: str) -> dict[str, str]:
-    answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-    return dict(answer["Attributes"])

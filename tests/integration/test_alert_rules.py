@@ -1,12 +1,12 @@
 """Every alert, in front of the real promtool: it fires when it must, says it, and else is quiet.
 
-No twin: a rule needs series, and promtool makes them.
-
-The cases of tests/integration/alert_cases.py, one per alert.
+No twin: a rule needs series, and promtool makes them. They carry the names that node pools really
+give: pods, claims and pod sets come from core.ground.naming.
 """
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,46 +16,183 @@ from core.ground import naming
 from core.settings.prometheus import ATTEMPTS
 from core.settings.prometheus import FAILED as FAILED_ATTEMPTS
 from infra.alerts.dashboards import rule_file
-from tests.integration.alert_cases import (
-    ACTIVE,
-    ALWAYS,
-    BROKERS,
-    CLUSTER,
-    CONTROLLER,
-    CONTROLLERS,
-    NAMESPACE,
-    REPLICAS,
-    STATE,
-    UNDER_MIN_ISR,
-    Case,
-    Series,
-    asked_series,
-    certificate,
-    claim_name,
-    constant,
-    cordon_series,
-    each,
-    failures,
-    growing,
-    metadata_case,
-    node_said,
-    on_pod,
-    pending,
-    phase,
-    pod_info,
-    pod_name,
-    resizing,
-    resource_state,
-    restarts,
-    series,
-    volume,
-    worker_said,
-)
-from tests.integration.alert_cases import series as one
 from tests.integration.conftest import Promtool
 from tests.unit.infra.programs import prometheus_alerts, spec
 
 pytestmark = pytest.mark.integration
+
+CLUSTER, NAMESPACE, SECONDS_PER_DAY = "orders", "kafka", 86_400
+CONNECT = naming.connect(CLUSTER)
+# Node id -> node pool, of the cluster in tests/unit/infra/programs.py.
+CONTROLLERS = {0: "controller-a", 1: "controller-b", 2: "controller-c"}
+BROKERS = {10: "broker-a", 20: "broker-b", 30: "broker-c"}
+POOLS = {**CONTROLLERS, **BROKERS}
+STATE = "kafka_server_kafkaserver_brokerstate"
+ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"
+CONTROLLER = "kafka_controller_kafkacontroller"
+REPLICAS = "kafka_server_replicamanager"
+UNDER_MIN_ISR = f"{REPLICAS}_underminisrpartitioncount"
+# Longer than any alert waits.
+ALWAYS = 200
+
+Series = Mapping[str, str]
+
+
+def pod_name(node_id: int) -> str:
+    return naming.pod(CLUSTER, POOLS[node_id], node_id)
+
+
+def claim_name(node_id: int) -> str:
+    return naming.claim(CLUSTER, POOLS[node_id], node_id, 0)
+
+
+def series(metric: str, **labels: str) -> str:
+    return f"{metric}{{{','.join(f'{key}={value!r}' for key, value in labels.items())}}}"
+
+
+def node_said(metric: str, node_id: int, **labels: str) -> str:
+    """Return a series as the PodMonitor of Kafka labels it."""
+    return series(
+        metric,
+        namespace=NAMESPACE,
+        cluster=CLUSTER,
+        pool_name=POOLS[node_id],
+        pod=pod_name(node_id),
+        node=f"node-{node_id}",
+        **labels,
+    )
+
+
+def worker_said(metric: str, number: int, **labels: str) -> str:
+    pod = f"{naming.connect_component(CONNECT)}-{number}"
+    return series(metric, namespace=NAMESPACE, cluster=CONNECT, pod=pod, **labels)
+
+
+def pod_info(node_id: int) -> str:
+    """Return what kube-state-metrics says of a pod; its own pod and namespace are labels too."""
+    return series(
+        "kube_pod_info",
+        namespace=NAMESPACE,
+        pod=pod_name(node_id),
+        node=f"node-{node_id}",
+        created_by_kind="StrimziPodSet",
+        created_by_name=naming.pod_set(CLUSTER, POOLS[node_id]),
+    )
+
+
+def constant(value: float) -> str:
+    return f"{float(value)}+0x{ALWAYS}"
+
+
+def growing(per_minute: float, start: float = 0) -> str:
+    return f"{start}{per_minute:+}x{ALWAYS}"
+
+
+def each(metric: str, nodes: Mapping[int, str], value: float) -> Series:
+    return {node_said(metric, node_id): constant(value) for node_id in nodes}
+
+
+def volume(node_id: int, available: str, capacity: float = 100) -> Series:
+    labels = {"namespace": NAMESPACE, "persistentvolumeclaim": claim_name(node_id)}
+    return {
+        series("kubelet_volume_stats_available_bytes", **labels): available,
+        series("kubelet_volume_stats_capacity_bytes", **labels): constant(capacity),
+    }
+
+
+def resizing(value: float) -> Series:
+    labels = {"namespace": NAMESPACE, "persistentvolumeclaim": claim_name(10)}
+    name = "kube_persistentvolumeclaim_status_condition"
+    return {series(name, **labels, condition="Resizing", status="true"): constant(value)}
+
+
+def asked_series(counters: str, per_minute: float, *, volume_id: str = "vol-0a") -> Series:
+    driver = {"instance_id": "i-0a", "volume_id": volume_id}
+    volumes = {"persistentvolume": "pv-10", "csi_driver": "ebs.csi.aws.com"}
+    return {
+        series(f"{counters}_iops_seconds_total", **driver): growing(per_minute),
+        series(f"{counters}_tp_seconds_total", **driver): constant(0),
+        series("kube_persistentvolume_info", **volumes, csi_volume_handle="vol-0a"): constant(1),
+        series(
+            "kube_persistentvolume_claim_ref",
+            persistentvolume="pv-10",
+            claim_namespace=NAMESPACE,
+            name=claim_name(10),
+        ): constant(1),
+    }
+
+
+def certificate(days: float, cluster: str = CLUSTER) -> Series:
+    name = "strimzi_certificate_expiration_timestamp_ms"
+    labels = {"cluster": cluster, "resource_namespace": NAMESPACE, "type": "cluster-ca"}
+    return {series(name, **labels): constant(days * SECONDS_PER_DAY * 1000)}
+
+
+def cordon_series(node_id: int, *, since: int = 0, until: int = ALWAYS) -> Series:
+    node = series("kube_node_spec_unschedulable", node=f"node-{node_id}")
+    return {
+        pod_info(node_id): constant(1),
+        node: f"0x{since} 1x{until - since} 0x{ALWAYS}" if since else f"1x{until} 0x{ALWAYS}",
+    }
+
+
+def resource_state(namespace: str = NAMESPACE) -> str:
+    """Return the operator's series of how its last reconciliation of the Kafka ended."""
+    named = {"kind": "Kafka", "name": CLUSTER, "reason": "none"}
+    return series("strimzi_resource_state", namespace="ops", resource_namespace=namespace, **named)
+
+
+def failures(namespace: str = NAMESPACE) -> str:
+    """Return the operator's count of failed reconciliations of Kafkas."""
+    name = "strimzi_reconciliations_failed_total"
+    return series(name, kind="Kafka", namespace="ops", exported_namespace=namespace)
+
+
+def pending(node_id: int) -> str:
+    """Return kube-state-metrics' series of a pod that waits for its node."""
+    pod = {"namespace": NAMESPACE, "pod": pod_name(node_id)}
+    return series("kube_pod_status_phase", **pod, phase="Pending")
+
+
+def phase(node_id: int, phase_name: str) -> Series:
+    labels = {"namespace": NAMESPACE, "pod": pod_name(node_id), "phase": phase_name}
+    return {series("kube_pod_status_phase", **labels): constant(1), pod_info(node_id): constant(1)}
+
+
+def restarts(pod: str, per_minute: float) -> Series:
+    labels = {"namespace": NAMESPACE, "pod": pod, "container": "kafka"}
+    return {
+        series("kube_pod_container_status_restarts_total", **labels): growing(per_minute),
+        pod_info(10): constant(1),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What an alert is shown: `says` is its whole summary, `labels` what it carries with it."""
+
+    fires: Series
+    says: str
+    quiet: Series
+    labels: Series = field(default_factory=dict)
+    # Minutes until the expression can hold: what a rate or a forecast needs to see first.
+    lead: int = 0
+
+
+def on_pod(node_id: int) -> dict[str, str]:
+    return {"pod": pod_name(node_id), "node": f"node-{node_id}"}
+
+
+def metadata_case(metric: str, node_id: int) -> Case:
+    return Case(
+        # From the first scrape on: a counter that starts above 0 has no increase to see.
+        fires={node_said(metric, node_id): constant(2)},
+        labels=on_pod(node_id),
+        says=f"{pod_name(node_id)} met 2 errors in the metadata log; read its log before a "
+        "restart erases the count.",
+        quiet={node_said(metric, node_id): constant(0)},
+    )
+
 
 GATES = series("kube_deployment_status_replicas_available", deployment="stillwater-gate")
 RAFT_END = "kafka_server_raft_metrics_log_end_offset"
@@ -362,8 +499,6 @@ SPEC = spec(
     eviction_gate={"image": "registry.example/team/gate:1"},
 )
 ALERTS = prometheus_alerts(SPEC)
-# The pattern of claims in Strimzi's example rules, until strimzi#13173.
-SHIPPED_CLAIMS = "data(-[0-9]+)?-(.+)-kafka-[0-9]+"
 
 
 @pytest.fixture
@@ -423,19 +558,15 @@ def test_prometheus_takes_the_rules_and_finds_nothing_to_say(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_alert_fires_when_it_must_and_not_before(name: str, check: Callable[..., None]) -> None:
+def test_an_alert_fires_when_it_must_and_not_before_and_is_quiet_otherwise(
+    name: str, check: Callable[..., None]
+) -> None:
     case, minutes = CASES[name], minutes_held(name)
     expected = [(name, case.lead + minutes + 2, [firing(name)])]
     if minutes:
         expected.append((name, minutes - 1, []))
-    check(rule_file(SPEC), [shown(case.fires, *expected)])
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_an_alert_is_quiet_otherwise(name: str, check: Callable[..., None]) -> None:
-    minutes = range(0, ALWAYS, 10)
-    expected = [(name, minute, list[Any]()) for minute in minutes]
-    check(rule_file(SPEC), [shown(CASES[name].quiet, *expected)])
+    never = [(name, minute, list[Any]()) for minute in range(0, ALWAYS, 10)]
+    check(rule_file(SPEC), [shown(case.fires, *expected), shown(case.quiet, *never)])
 
 
 def test_failures_count_where_the_state_has_changed_again_and_no_pod_waits(
@@ -470,39 +601,3 @@ def with_nobody(name: str) -> dict[str, Any]:
         "exp_labels": rule["labels"],
         "exp_annotations": {**rule["annotations"], "summary": summary},
     }
-
-
-def test_where_the_shipped_examples_stay_silent_ours_fire(check: Callable[..., None]) -> None:
-    full = {
-        **CASES["KafkaVolumeNearlyFull"].fires,
-        # A pool that is called kafka is the one the examples know.
-        one(
-            "kubelet_volume_stats_available_bytes",
-            namespace=NAMESPACE,
-            persistentvolumeclaim=naming.claim(CLUSTER, "kafka", 0, 0),
-        ): constant(0),
-    }
-    shipped = {
-        "alert": "ShippedExample",
-        "expr": "kubelet_volume_stats_available_bytes{"
-        f'persistentvolumeclaim=~"{SHIPPED_CLAIMS}"}} < 50',
-    }
-    rules = rule_file(SPEC)
-    rules = {"groups": [*rules["groups"], {"name": "shipped", "rules": [shipped]}]}
-    of_pool_kafka = {
-        "exp_labels": {
-            "namespace": NAMESPACE,
-            "persistentvolumeclaim": naming.claim(CLUSTER, "kafka", 0, 0),
-        }
-    }
-    assert claim_name(10) == "data-0-orders-broker-a-10"
-    check(
-        rules,
-        [
-            shown(
-                full,
-                ("ShippedExample", 10, [of_pool_kafka]),
-                ("KafkaVolumeNearlyFull", 10, [firing("KafkaVolumeNearlyFull")]),
-            )
-        ],
-    )

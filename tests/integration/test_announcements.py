@@ -2,9 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -16,26 +14,11 @@ from handlers.store.documents import Freezes
 from handlers.store.table import Records
 from local import environment
 from local.demo import spec as demo_spec
-from tests.announcements import load
 from tests.integration.cluster import Cluster
 from tests.unit.core.zones.health_issues import issue
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 PREFIX = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
-
-
-def put(cluster: Cluster, event: Mapping[str, Any]) -> None:
-    """Put an event on the bus as its service would; a user may not, but the twin lets us."""
-    cluster.twin.aws("events").put_events(
-        Entries=[
-            {
-                "Source": event["source"],
-                "DetailType": event["detail-type"],
-                "Detail": json.dumps(event["detail"]),
-                "Resources": event.get("resources", []),
-            }
-        ]
-    )
 
 
 def recorded(cluster: Cluster, *parts: str) -> str | None:
@@ -49,11 +32,6 @@ def recorded(cluster: Cluster, *parts: str) -> str | None:
     return None
 
 
-def zone_id(cluster: Cluster, name: str) -> str:
-    zones = cluster.twin.aws("ec2").describe_availability_zones(ZoneNames=[name])
-    return str(zones["AvailabilityZones"][0]["ZoneId"])
-
-
 def freezes(cluster: Cluster) -> Freezes:
     records = Records(
         str(cluster.outputs["ledger_table"]),
@@ -63,49 +41,25 @@ def freezes(cluster: Cluster) -> Freezes:
     return Freezes(records, demo_spec.CLUSTER)
 
 
-def test_a_zonal_shift_freezes_the_zone_until_it_is_over(cluster: Cluster) -> None:
-    id_ = zone_id(cluster, "us-east-1c")
-
-    def frozen() -> list[str | None]:
-        return [f.zone for f in freezes(cluster).current(0)]
-
-    event = load("zone-autoshift")
-    event["detail"]["metadata"]["awayFrom"] = id_
-    put(cluster, event)
-    try:
-        cluster.until(lambda: frozen() == ["us-east-1c"], "the zone is frozen")
-    finally:
-        put(cluster, {**event, "detail-type": "Autoshift Completed"})
-    cluster.until(lambda: frozen() == [], "the zone has thawed")
-
-
 def test_an_issue_that_nobody_bears_out_freezes_nothing_and_calls_a_person(
     cluster: Cluster,
 ) -> None:
     arn = f"arn:aws:health:us-east-1::event/EC2/AWS_EC2_OPERATIONAL_ISSUE/{uuid4()}"
-    text = f"Power is lost in {zone_id(cluster, 'us-east-1c').upper()}."
+    text = f"Power is lost in {cluster.zone_id('us-east-1c').upper()}."
 
     def told() -> ZoneIncident | None:
         found = (i for i in freezes(cluster).incidents() if i.key == arn)
         return next((i for i in found if "zone_uncorroborated" in i.pages), None)
 
     now = datetime.now(UTC).isoformat()
-    put(cluster, json.loads(issue(text, at=now, arn=arn)))
+    cluster.announce(json.loads(issue(text, at=now, arn=arn)))
     try:
         watched = cluster.until(told, "a person is called")
         assert watched.state is ZoneState.WATCHED
         assert freezes(cluster).current(time.time()) == ()
     finally:
-        put(cluster, json.loads(issue("It is over.", at=now, arn=arn, statusCode="closed")))
+        cluster.announce(json.loads(issue("It is over.", at=now, arn=arn, statusCode="closed")))
     cluster.until(lambda: not any(i.open for i in freezes(cluster).incidents()), "it is over")
-
-
-def test_a_practice_run_is_kept_with_the_reason_why_nothing_is_done(cluster: Cluster) -> None:
-    event = load("zone-practice-started")
-    event["resources"] = [f"rehearsal-{uuid4()}"]
-    put(cluster, event)
-    said = cluster.until(lambda: recorded(cluster, event["resources"][0]), "it is recorded")
-    assert said.startswith("A practice run in")
 
 
 def test_a_modified_volume_of_kafkas_is_on_record(cluster: Cluster) -> None:

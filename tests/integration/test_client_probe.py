@@ -1,9 +1,7 @@
 """The probe against real Kafka: good attempts with every broker, and what a killed one costs."""
 
-import json
 import os
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 
@@ -14,41 +12,27 @@ from core.health.node import Role
 from core.settings import codec
 from core.settings.prometheus import ATTEMPTS, FAILED, SECONDS, ProbeSettings
 from handlers import probing
-from local.place import Place, claim_place
-from local.processes import Processes
-from tests.integration.bare_kafka import REPOSITORY, BareCluster
+from tests.integration.bare_kafka import REPOSITORY, BareCluster, ground
+from tests.integration.waiting import until
 
 pytestmark = pytest.mark.integration
 NODES = dict.fromkeys((0, 1, 2), Role.COMBINED)
 TOPIC = "stillwater-probe"
-LIMIT_SECONDS = 90.0
 Page = dict[str, float]
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Processes]]:
-    with claim_place() as claim:
-        place = Place(claim.number, tmp_path_factory.mktemp("probe"))
-        place.save()
-        processes = Processes(place.path("pids"), place.path("logs"))
-        try:
-            yield place, processes
-        finally:
-            processes.close()
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareCluster]:
+    with ground(tmp_path_factory.mktemp("probe")) as made:
+        cluster = BareCluster(*made, NODES, network=3)
+        for node_id in NODES:
+            cluster.start(node_id)
+        cluster.until_ready(*NODES)
+        yield cluster
 
 
 @pytest.fixture(scope="module")
-def cluster(ground: tuple[Place, Processes]) -> BareCluster:
-    made = BareCluster(*ground, NODES, network=3)
-    for node_id in NODES:
-        made.start(node_id)
-    made.until_ready(*NODES)
-    return made
-
-
-@pytest.fixture(scope="module")
-def page(ground: tuple[Place, Processes], cluster: BareCluster) -> Callable[[], Page]:
-    place, processes = ground
+def page(cluster: BareCluster) -> Callable[[], Page]:
     settings = ProbeSettings(
         bootstrap=tuple(cluster.bootstrap(node_id) for node_id in NODES),
         security="PLAINTEXT",
@@ -56,10 +40,10 @@ def page(ground: tuple[Place, Processes], cluster: BareCluster) -> Callable[[], 
         topic=TOPIC,
         replication_factor=3,
         latency_seconds=3.0,
-        host=f"127.{place.number}.3.99",
+        host=f"127.{cluster.place.number}.3.99",
     )
     told = {codec.SETTINGS: codec.write(codec.document(settings))}
-    probe = processes.start(
+    probe = cluster.processes.start(
         "probe",
         [sys.executable, "-m", "stillwater.inside", "probe"],
         environment={"PATH": os.environ["PATH"], **told},
@@ -79,12 +63,9 @@ def page(ground: tuple[Place, Processes], cluster: BareCluster) -> Callable[[], 
     return read
 
 
-def until(page: Callable[[], Page], holds: Callable[[Page], bool]) -> Page:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not holds(found := page()):
-        assert time.monotonic() < deadline, json.dumps(found, indent=1)
-        time.sleep(0.3)
-    return found
+def seen(page: Callable[[], Page], holds: Callable[[Page], bool]) -> Page:
+    """Wait until a page of the probe's holds, and return it."""
+    return until(lambda: found if holds(found := page()) else None, "the probe says so")
 
 
 def count(page: Page, name: str, broker: int, **labels: str) -> float:
@@ -103,7 +84,7 @@ def failed(page: Page, broker: int) -> float:
 def test_every_broker_leads_a_partition_and_is_attempted_without_a_failure(
     cluster: BareCluster, page: Callable[[], Page]
 ) -> None:
-    found = until(page, lambda each: all(read_back(each, n) >= 5 for n in NODES))
+    found = seen(page, lambda each: all(read_back(each, n) >= 5 for n in NODES))
     assert [failed(found, node_id) for node_id in NODES] == [0.0] * len(NODES)
     assert all(count(found, ATTEMPTS, node_id) >= 5 for node_id in NODES)
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap(0))
@@ -115,10 +96,10 @@ def test_every_broker_leads_a_partition_and_is_attempted_without_a_failure(
 def test_a_killed_broker_burns_budget_until_another_leads_and_then_no_more(
     cluster: BareCluster, page: Callable[[], Page]
 ) -> None:
-    before = until(page, lambda each: all(read_back(each, n) >= 1 for n in NODES))
+    before = seen(page, lambda each: all(read_back(each, n) >= 1 for n in NODES))
     cluster.kill(2)
-    burnt = until(page, lambda each: failed(each, 2) > failed(before, 2))
-    after = until(page, lambda each: read_back(each, 2) > read_back(burnt, 2) + 3)
+    burnt = seen(page, lambda each: failed(each, 2) > failed(before, 2))
+    after = seen(page, lambda each: read_back(each, 2) > read_back(burnt, 2) + 3)
     # It is another broker's partition now, and its clients are served again.
-    settled = until(page, lambda each: read_back(each, 2) > read_back(after, 2) + 3)
+    settled = seen(page, lambda each: read_back(each, 2) > read_back(after, 2) + 3)
     assert failed(settled, 2) - failed(after, 2) <= 1

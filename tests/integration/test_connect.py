@@ -17,7 +17,7 @@ from infra.alerts.metrics import KAFKA_ALLOW
 from infra.kafka.connect import connect_spec
 from infra.kafka.topics import topic_spec, user_spec
 from local.demo import spec as demo_spec
-from local.kubernetes.client import ApiError
+from local.kubernetes.client import find
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 from tests.integration.health_function import allowed_to_ask, invoke, parts, show, told_of_workers
 from tests.integration.waiting import PATIENCE_SECONDS
@@ -66,13 +66,7 @@ class Resource:
         self.cluster.twin.api.post(self.folder, {**body, "spec": spec})
 
     def read(self) -> dict[str, Any] | None:
-        try:
-            found: dict[str, Any] = self.cluster.twin.api.get(f"{self.folder}/{self.name}")
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return None
-        return found
+        return find(self.cluster.twin.api, f"{self.folder}/{self.name}")
 
     def delete(self) -> None:
         if self.read():
@@ -108,11 +102,7 @@ def test_a_worker_is_ready_only_once_it_says_that_it_is_healthy(
     path = f"/api/v1/namespaces/{workers.namespace}/pods/{workers.name}-connect-0"
 
     def pod() -> dict[str, Any] | None:
-        try:
-            found: dict[str, Any] = cluster.twin.api.get(path)
-        except ApiError:
-            return None
-        return found
+        return find(cluster.twin.api, path)
 
     starting = cluster.until(
         lambda: (p := pod()) and p["status"].get("podIP") and p, "the worker's pod runs"
@@ -191,14 +181,10 @@ def test_a_topic_of_the_description_is_made_grown_and_never_shrunk(
 
 
 def test_every_brokers_rack_is_the_zone_its_node_stands_in(cluster: Cluster) -> None:
-    api = cluster.twin.api
     with cluster.admin() as kafka:
         racks = {b["broker_id"]: b["rack"] for b in kafka.describe_cluster()["brokers"]}
-    zones = {}
-    for node_id, pod in cluster.pods().items():
-        node = api.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")
-        zones[node_id] = node["metadata"]["labels"][naming.ZONE_LABEL]
-    assert racks == {node_id: zones[node_id] for node_id in BROKERS}
+    zones = {id_: cluster.node_of(id_)["metadata"]["labels"][naming.ZONE_LABEL] for id_ in BROKERS}
+    assert racks == zones
     assert len(set(racks.values())) == len(BROKERS)
 
 

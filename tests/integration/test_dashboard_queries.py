@@ -9,9 +9,15 @@ import pytest
 
 from core.cost.pricing import book
 from infra.alerts.dashboards import dashboards
-from tests.integration.alert_cases import BROKERS, CONTROLLERS, claim_name, constant, pod_info
-from tests.integration.alert_cases import series as one
 from tests.integration.conftest import Promtool
+from tests.integration.test_alert_rules import (
+    BROKERS,
+    CONTROLLERS,
+    claim_name,
+    constant,
+    pod_info,
+    series,
+)
 from tests.unit.infra.programs import spec
 
 pytestmark = pytest.mark.integration
@@ -51,7 +57,7 @@ def test_the_cost_of_an_hour_is_what_the_price_book_says_of_what_runs(
     gib = 1024**3
     held = {pod_info(node_id): constant(1) for node_id in (*BROKERS, *CONTROLLERS)}
     held |= {
-        one(asked, namespace="kafka", persistentvolumeclaim=claim_name(node_id)): (
+        series(asked, namespace="kafka", persistentvolumeclaim=claim_name(node_id)): (
             constant(100 * gib)
         )
         for node_id in BROKERS

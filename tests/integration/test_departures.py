@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from email.utils import format_datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -26,12 +25,14 @@ from local import environment
 from local.demo import result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
+from local.kubernetes.client import find
+from tests.announcements import load
 from tests.integration.cluster import Cluster
+from tests.unit.handlers.announced import health_event
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 BROKER = 20
 TOPIC = "departures"
-OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 # After so long Kubernetes lets go of a dead node's volume by itself.
 LETS_GO_SECONDS = 360
 
@@ -45,16 +46,9 @@ def topic(provisioned: Cluster) -> Iterator[None]:
     provisioned.delete_topic(TOPIC)
 
 
-def announce(cluster: Cluster, source: str, detail_type: str, **detail: Any) -> None:
-    """Put an event on the bus, as the service would."""
-    entry = {"Source": source, "DetailType": detail_type, "Detail": json.dumps(detail)}
-    answer = cluster.twin.aws("events").put_events(Entries=[entry])
-    assert answer["FailedEntryCount"] == 0
-
-
 def home(cluster: Cluster, node_id: int) -> tuple[str, str, str]:
     """Return a Kafka node's Kubernetes node, its instance and its zone."""
-    node = cluster.twin.api.get(f"/api/v1/nodes/{cluster.pods()[node_id]['spec']['nodeName']}")
+    node = cluster.node_of(node_id)
     zone = node["metadata"]["labels"][naming.ZONE_LABEL]
     return node["metadata"]["name"], node["spec"]["providerID"].rpartition("/")[2], zone
 
@@ -77,11 +71,6 @@ def states(incident: Incident) -> list[State]:
     return [t.state for t in incident.transitions]
 
 
-def zone_id(cluster: Cluster, zone: str) -> str:
-    zones = cluster.twin.aws("ec2").describe_availability_zones(ZoneNames=[zone])
-    return str(zones["AvailabilityZones"][0]["ZoneId"])
-
-
 @pytest.mark.long
 def test_a_shifted_zone_leads_nothing_and_gets_everything_back_under_load(cluster: Cluster) -> None:
     with cluster.under_load() as load:
@@ -97,9 +86,10 @@ def shifted_and_back(cluster: Cluster) -> None:
     """Begin a shift of a broker's zone and end it; leaders go away and come back."""
     before = orders(cluster.settle())
     _, _, zone = home(cluster, BROKER)
-    shifted = {"version": "0.0.1", "data": "", "metadata": {"awayFrom": zone_id(cluster, zone)}}
+    shift = load("zone-autoshift")
+    shift["detail"]["metadata"]["awayFrom"] = cluster.zone_id(zone)
     assert any(order[0] == BROKER for order in before.values())
-    announce(cluster, "aws.arc-zonal-shift", "Autoshift In Progress", **shifted)
+    cluster.announce(shift)
     away = cluster.until(
         lambda: (
             (view := cluster.kafka())
@@ -116,7 +106,7 @@ def shifted_and_back(cluster: Cluster) -> None:
         lambda: all(i["ProtectedFromScaleIn"] for i in group_in(cluster, zone)["Instances"]),
         "the zone's instances are protected",
     )
-    announce(cluster, "aws.arc-zonal-shift", "Autoshift Completed", **shifted)
+    cluster.announce({**shift, "detail-type": "Autoshift Completed"})
     cluster.until(
         lambda: (view := cluster.kafka()) and orders(view) == before,
         "every partition has its own order again",
@@ -181,21 +171,10 @@ def test_a_flood_of_the_webhooks_url_holds_up_no_incident(cluster: Cluster) -> N
 @pytest.mark.long
 def test_a_retired_instance_is_replaced_before_it_goes(cluster: Cluster) -> None:
     old_node, instance_id, zone = home(cluster, BROKER)
-    now = datetime.now(UTC)
-    announce(
-        cluster,
-        "aws.health",
-        "AWS Health Event",
-        eventArn="arn:aws:health:us-east-1::event/EC2/RETIRE/1",
-        service="EC2",
-        eventTypeCode="AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
-        eventTypeCategory="scheduledChange",
-        communicationId=f"retire-{instance_id}",
-        startTime=format_datetime(datetime.fromtimestamp(now.timestamp() + 14 * 86_400, UTC)),
-        lastUpdatedTime=format_datetime(now),
-        statusCode="open",
-        affectedEntities=[{"entityValue": instance_id, "status": "PENDING"}],
-    )
+    now = time.time()
+    retirement = json.loads(health_event(due=now + 14 * 86_400, said_at=now))
+    retirement["detail"]["affectedEntities"] = [{"entityValue": instance_id, "status": "PENDING"}]
+    cluster.announce(retirement)
     incident = cluster.released(instance_id)
     assert states(incident) == [
         State.OPENED,
@@ -290,21 +269,13 @@ def test_a_dead_machines_broker_comes_back_elsewhere(cluster: Cluster) -> None:
     assert new_zone == zone
     assert new_node != old_node
     assert time.time() - died_at < LETS_GO_SECONDS
-    cluster.until(lambda: not node_exists(cluster, old_node), "the dead node is gone")
+    path = f"/api/v1/nodes/{old_node}"
+    cluster.until(lambda: find(cluster.twin.api, path) is None, "the dead node is gone")
     cluster.settle()
 
 
-def node(cluster: Cluster, name: str) -> dict[str, Any] | None:
-    listed = cluster.twin.api.get("/api/v1/nodes", fieldSelector=f"metadata.name={name}")["items"]
-    return listed[0] if listed else None
-
-
-def node_exists(cluster: Cluster, name: str) -> bool:
-    return node(cluster, name) is not None
-
-
 def tainted(cluster: Cluster, name: str) -> bool:
-    found = node(cluster, name)
+    found = find(cluster.twin.api, f"/api/v1/nodes/{name}")
     return found is not None and any(
-        t["key"] == OUT_OF_SERVICE for t in found["spec"].get("taints") or ()
+        t["key"] == naming.OUT_OF_SERVICE_TAINT for t in found["spec"].get("taints") or ()
     )

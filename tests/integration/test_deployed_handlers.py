@@ -1,10 +1,9 @@
-"""The functions as they are deployed: what becomes of messages nobody can use, and who they are."""
+"""The functions as they are deployed: a message nobody can use, and who they are."""
 
 import base64
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,13 +12,11 @@ import boto3
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
-from core.ground.constants import TICKS_MAX_RECEIVE_COUNT
 from core.ground.fields import digest
 from core.ground.naming import NODE_POOL_LABEL
 from handlers.adapters.eks import eks_token
 from infra.functions import packaging
 from local import environment
-from local.aws.queues import WAIT_SECONDS
 from local.demo import spec as demo_spec
 from local.kubernetes.client import Api, ApiError
 from tests.integration.cluster import BROKERS, Cluster
@@ -74,45 +71,6 @@ def test_a_test_notification_ends_in_the_ledger_with_its_body(cluster: Cluster) 
     item = cluster.until(lambda: ignored(cluster, body), "the ledger has it")
     assert item["pk"]["S"] == f"ignored#{digest(item['outcome']['S'] + body)}"
     assert "test" in item["outcome"]["S"].lower()
-
-
-@pytest.mark.parametrize("body", ["}{ not JSON", '["a list"]', '{"detail": null, "source": 7}'])
-def test_a_body_nobody_understands_is_kept_as_it_came(cluster: Cluster, body: str) -> None:
-    body = f"{body} {uuid4()}"
-    cluster.twin.aws("sqs").send_message(
-        QueueUrl=cluster.outputs["events_queue_url"], MessageBody=body
-    )
-    assert cluster.until(lambda: ignored(cluster, body), "the ledger has it")["outcome"]["S"]
-
-
-@pytest.fixture
-def impatient_ticks(cluster: Cluster) -> Iterator[str]:
-    """The ticks queue, showing a failed message again after a second instead of minutes."""
-    sqs, url = cluster.twin.aws("sqs"), str(cluster.outputs["ticks_queue_url"])
-    name = "VisibilityTimeout"
-    before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name]
-    sqs.set_queue_attributes(QueueUrl=url, Attributes={name: "1"})
-    yield url
-    sqs.set_queue_attributes(QueueUrl=url, Attributes={name: before})
-
-
-def test_a_tick_that_raises_ends_among_the_dead_letters_with_its_body(
-    cluster: Cluster, impatient_ticks: str
-) -> None:
-    sqs = cluster.twin.aws("sqs")
-    dead = sqs.get_queue_url(QueueName=f"{impatient_ticks.rpartition('/')[2]}-dlq")["QueueUrl"]
-    body = f"no tick {uuid4()}"
-    # A poll that began with the old timeout is over when the message appears.
-    sqs.send_message(QueueUrl=impatient_ticks, MessageBody=body, DelaySeconds=WAIT_SECONDS + 1)
-
-    def letter() -> dict[str, Any] | None:
-        found = sqs.receive_message(QueueUrl=dead, AttributeNames=["All"]).get("Messages", ())
-        return next((dict(m) for m in found if m["Body"] == body), None)
-
-    found = cluster.until(letter, "the message is among the dead letters")
-    sqs.delete_message(QueueUrl=dead, ReceiptHandle=found["ReceiptHandle"])
-    # The last one is this test's own.
-    assert int(found["Attributes"]["ApproximateReceiveCount"]) == TICKS_MAX_RECEIVE_COUNT + 1
 
 
 def credentials_of(cluster: Cluster, function: str) -> ReadOnlyCredentials:

@@ -23,6 +23,7 @@ from local.kubernetes.strimzi_authorities import FORCE_REPLACE, is_signed_by
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retell
+from tests.unit.handlers.announced import ec2_event
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN_SECONDS = 10.0
@@ -180,13 +181,7 @@ def warn(cluster: Cluster, instance_id: str) -> None:
     cluster.twin.aws("ec2").create_tags(
         Resources=[instance_id], Tags=[{"Key": MARKET_TAG, "Value": "spot"}]
     )
-    entry = {
-        "Source": "aws.ec2",
-        "DetailType": "EC2 Spot Instance Interruption Warning",
-        "Detail": json.dumps({"instance-id": instance_id, "instance-action": "terminate"}),
-        "Resources": [
-            f"arn:aws:ec2:{environment.REGION}:{environment.ACCOUNT}:instance/{instance_id}"
-        ],
-    }
-    answer = cluster.twin.aws("events").put_events(Entries=[entry])
-    assert answer["FailedEntryCount"] == 0
+    kind = "EC2 Spot Instance Interruption Warning"
+    event = json.loads(ec2_event(kind, instance_id, **{"instance-action": "terminate"}))
+    arn = f"arn:aws:ec2:{environment.REGION}:{environment.ACCOUNT}:instance/{instance_id}"
+    cluster.announce({**event, "resources": [arn]})

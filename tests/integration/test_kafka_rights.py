@@ -2,19 +2,13 @@
 
 Three combined nodes, SASL in the clear (authentication is another test's): `root` is a super user,
 `functions` has the rights of core.availability.wholeness, less one at a time.
-
-Three combined nodes with an authorizer: `root` may do all, `functions` what it is granted.
-
-SASL in the clear: authentication is another test's.
 """
 
 import contextlib
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -45,6 +39,7 @@ from core.availability.wholeness import (
 )
 from core.ground.errors import StillwaterError
 from core.health.kafka import partitions_verdict
+from core.health.node import Role
 from core.rotation.run_record import Throttle
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
@@ -52,19 +47,27 @@ from handlers.adapters.kafka_reading import BROKER, TOPIC, WireAdmin
 from handlers.incidents.shifts import Leadership
 from handlers.rotation.turns import Throttles
 from handlers.store.documents import is_left_throttled
-from local.kafka import jars
-from local.kafka.run import jvm
-from local.place import Place, claim_place
-from local.processes import Child, Processes
-from tests.integration.waiting import PATIENCE_SECONDS, until_read
+from tests.integration.bare_kafka import BareCluster, ground
+from tests.integration.waiting import PATIENCE_SECONDS, until, until_read
 from tests.unit.handlers.in_memory import MemoryRecords
 
 pytestmark = pytest.mark.integration
 
-CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 NODES = (1, 2, 3)
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-USERS = 'user_root="root" user_functions="functions"'
+PLAIN = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="root" password="root" user_root="root" user_functions="functions";'
+)
+SETTINGS = f"""\
+listener.security.protocol.map=CONTROLPLANE:SASL_PLAINTEXT,REPLICATION:SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+sasl.mechanism.inter.broker.protocol=PLAIN
+sasl.mechanism.controller.protocol=PLAIN
+listener.name.replication.plain.sasl.jaas.config={PLAIN}
+listener.name.controlplane.plain.sasl.jaas.config={PLAIN}
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:root
+"""
 
 
 class Named:
@@ -86,27 +89,16 @@ class Named:
         return ""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Cluster:
-    place: Place
-    processes: Processes
-    java: list[str]
-    running: dict[int, Child] = field(default_factory=dict)
-
-    def start(self, node: int) -> None:
-        """Start a node on a log directory of its own, which is made where there is none."""
-        config = str(self.place.path(f"{node}.properties"))
-        tool = [*self.java, "kafka.tools.StorageTool", "format", "--ignore-formatted"]
-        subprocess.run([*tool, "-t", CLUSTER_ID, "-c", config], check=True, capture_output=True)
-        command = [*self.java, "kafka.Kafka", config]
-        self.running[node] = self.processes.start(f"kafka-{node}", command)
+    nodes: BareCluster
 
     def lose_disk(self, node: int) -> None:
-        self.processes.stop(self.running[node])
-        shutil.rmtree(self.place.path(f"data-{node}"))
+        self.nodes.processes.stop(self.nodes.children[node])
+        self.nodes.empty(node)
 
     def addresses(self) -> list[str]:
-        return [f"127.{self.place.number}.9.{n}:9092" for n in NODES]
+        return [self.nodes.bootstrap(node) for node in NODES]
 
     def read(self, about: set[int] | None = None) -> ClusterView:
         admin = KafkaAdmin(self.addresses(), Named("functions"), needed=MOVING_LEADERS)
@@ -119,32 +111,6 @@ class Cluster:
         self, holds: Callable[[ClusterView], bool], about: set[int] | None = None
     ) -> ClusterView:
         return until_read(lambda: self.read(about), holds)
-
-
-def properties(place: Place, node: int) -> str:
-    hosts = {n: f"127.{place.number}.9.{n}" for n in NODES}
-    module = f'{PLAIN} username="root" password="root" {USERS};'
-    return "\n".join(
-        (
-            "process.roles=broker,controller",
-            f"node.id={node}",
-            "controller.quorum.voters=" + ",".join(f"{n}@{h}:9090" for n, h in hosts.items()),
-            "controller.listener.names=CONTROLLER",
-            "inter.broker.listener.name=CLIENTS",
-            "listener.security.protocol.map=CONTROLLER:SASL_PLAINTEXT,CLIENTS:SASL_PLAINTEXT",
-            f"listeners=CLIENTS://{hosts[node]}:9092,CONTROLLER://{hosts[node]}:9090",
-            "sasl.enabled.mechanisms=PLAIN",
-            "sasl.mechanism.inter.broker.protocol=PLAIN",
-            "sasl.mechanism.controller.protocol=PLAIN",
-            f"listener.name.clients.plain.sasl.jaas.config={module}",
-            f"listener.name.controller.plain.sasl.jaas.config={module}",
-            "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users=User:root",
-            f"log.dirs={place.path(f'data-{node}')}",
-            "min.insync.replicas=1",
-            "log.cleaner.dedupe.buffer.size=8388608",
-        )
-    )
 
 
 OPERATIONS = {
@@ -160,45 +126,33 @@ READ_RIGHTS = rights_for(READING | MOVING_LEADERS)
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with claim_place() as claim:
-        place = Place(claim.number, tmp_path_factory.mktemp("kafka"))
-        hosts = place.path("hosts")
-        hosts.touch()
-        processes = Processes(place.path("pids"), place.path("logs"))
-        java = jvm(jars.fetch(), hosts)
-        found = Cluster(place, processes, java)
-        try:
-            for node in NODES:
-                config = place.path(f"{node}.properties")
-                config.write_text(properties(place, node))
-                found.start(node)
-            _topics(found)
-            yield found
-        finally:
-            processes.close()
+    with ground(tmp_path_factory.mktemp("kafka")) as made:
+        roles = dict.fromkeys(NODES, Role.COMBINED)
+        found = Cluster(BareCluster(*made, roles, network=9, settings=SETTINGS))
+        for node in NODES:
+            found.nodes.start(node)
+        _topics(found)
+        yield found
 
 
 def _topics(cluster: Cluster) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
     names = ("orders", "payments")
     topics = [NewTopic(n, num_partitions=3, replication_factor=3) for n in names]
-    while True:
-        admin = None
+
+    def made() -> bool:
         try:
-            admin = cluster.root()
-            if len(admin.describe_cluster()["brokers"]) == len(NODES):
+            with contextlib.closing(cluster.root()) as admin:
+                if len(admin.describe_cluster()["brokers"]) < len(NODES):
+                    return False
                 if not set(names) <= set(admin.list_topics()):
                     admin.create_topics(topics)
                 admin.create_acls([_acl(right) for right in RIGHTS])
-                break
         except KafkaError:
             # A controller is named before it is listed as a broker.
-            if time.monotonic() > deadline:
-                raise
-        finally:
-            if admin is not None:
-                admin.close()
-        time.sleep(1)
+            return False
+        return True
+
+    until(made, "the topics are made")
     cluster.until(lambda view: len(view.partitions) == 6 and _whole(view))
 
 
@@ -308,10 +262,7 @@ def configured(cluster: Cluster) -> dict[str, dict[str, str]]:
 
 def eventually(cluster: Cluster, wanted: Mapping[str, Mapping[str, str]]) -> None:
     """Wait until Kafka shows its settings so: a broker learns of them with its metadata."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while (found := configured(cluster)) != wanted:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.3)
+    until(lambda: configured(cluster) == wanted, f"Kafka shows {wanted}")
 
 
 NOTHING: dict[str, dict[str, str]] = {"brokers": {}, "orders": {}, "payments": {}}
@@ -343,6 +294,18 @@ def test_a_throttle_is_set_for_all_brokers_and_leaves_nothing_behind(cluster: Cl
     assert not is_left_throttled(records, "orders", None)
 
 
+def refusal(kafka: KafkaAdmin, wanted: Throttle | None) -> str:
+    """Set a throttle, or lift it from `orders`; return why it is refused, if it is."""
+    try:
+        if wanted is None:
+            kafka.unthrottle(("orders",))
+        else:
+            kafka.throttle(wanted)
+    except StillwaterError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize("right", rights_for(THROTTLING), ids=lambda right: right.sentence)
 def test_without_its_right_a_throttle_is_refused_in_a_sentence_and_a_reading_stays_whole(
     cluster: Cluster, right: Any
@@ -354,24 +317,15 @@ def test_without_its_right_a_throttle_is_refused_in_a_sentence_and_a_reading_sta
     admin = cluster.root()
     try:
         admin.delete_acls([_filter(_acl(right))])
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        said = ""
-        while right.sentence not in said and time.monotonic() < deadline:
-            try:
-                kafka.throttle(wanted)
-            except StillwaterError as error:
-                said = str(error)
-            time.sleep(0.3)
-        assert f"grant the functions' user {right.sentence}" in said
+        until(
+            lambda: f"grant the functions' user {right.sentence}" in refusal(kafka, wanted),
+            "it is refused for its right",
+        )
         assert cluster.read().doubts == ()
     finally:
         admin.create_acls([_acl(right)])
         admin.close()
-        lifted = False
-        while not lifted:
-            with contextlib.suppress(StillwaterError):
-                kafka.unthrottle(wanted.topics)
-                lifted = True
+        until(lambda: refusal(kafka, None) == "", "it is lifted")
     eventually(cluster, NOTHING)
 
 
@@ -397,7 +351,7 @@ def test_a_broker_that_lost_its_disk_refills_at_the_rate_of_the_throttle(cluster
     cluster.lose_disk(3)
     cluster.until(lambda view: 3 in view.fenced or 3 not in view.brokers)
     began = time.monotonic()
-    cluster.start(3)
+    cluster.nodes.start(3)
     cluster.until(lambda view: view.online(3))
     while time.monotonic() - began < 8:
         took = time.monotonic() - began

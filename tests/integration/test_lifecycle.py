@@ -1,11 +1,11 @@
 """Whatever ends a demo, and whenever: no process, no port and no directory of its twin is left."""
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import pytest
 from core.ground.errors import Conflict
 from local import place as places
 from local.place import PLACE_VARIABLE, Place, cache_directory, check_addresses
-from tests.integration.waiting import PATIENCE_SECONDS
+from tests.integration.waiting import PATIENCE_SECONDS, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -60,12 +60,11 @@ class Run:
     def said(self) -> str:
         return self.log.read_text(errors="replace")
 
-    def wait_for(self, words: str, within_seconds: float = 240) -> None:
-        def there() -> bool:
-            assert self.popen.poll() is None, self.said
-            return words in self.said
+    def wait_for(self, words: str) -> None:
+        until(lambda: words in self.said, f"{words!r} is said", 240, self._check_alive)
 
-        assert eventually(there, within_seconds), self.said
+    def _check_alive(self) -> None:
+        assert self.popen.poll() is None, self.said
 
     def interrupt(self, number: signal.Signals) -> int:
         """Send a signal as a terminal does, to the whole foreground group; return the exit code."""
@@ -93,15 +92,6 @@ class Run:
             if any(variable.startswith(marks) for variable in variables):
                 found.append(command)
         return found
-
-
-def eventually(condition: Callable[[], bool], within_seconds: float) -> bool:
-    until = time.monotonic() + within_seconds
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return condition()
 
 
 def listeners(number: int) -> list[str]:
@@ -150,14 +140,14 @@ def start(cache: Path, tmp_path: Path) -> Iterator[Callable[..., Run]]:
         run.popen.communicate()
 
 
-def nothing_is_left(run: Run, homes: list[Path]) -> bool:
+def check_nothing_is_left(run: Run, homes: list[Path]) -> None:
     """Wait until nothing of a run and of its twins is left; fail with what is."""
     numbers = [int(home.name) for home in homes]
-    eventually(lambda: not run.processes() and not run.homes(), PATIENCE_SECONDS)
+    with contextlib.suppress(AssertionError):
+        until(lambda: not run.processes() and not run.homes(), "they are gone")
     assert run.processes() == []
     assert [address for number in numbers for address in listeners(number)] == []
     assert run.homes() == []
-    return True
 
 
 STARTING = "The twin: AWS, Kubernetes"
@@ -171,12 +161,11 @@ def test_ctrl_c_ends_a_demo_with_a_sentence_and_leaves_nothing(
 ) -> None:
     demo = start(*DEMO)
     demo.wait_for(words)
-    assert eventually(lambda: bool(demo.homes()), PATIENCE_SECONDS)
-    homes = demo.homes()
+    homes = until(demo.homes, "the twin has its directory")
     assert demo.interrupt(signal.SIGINT) == 128 + signal.SIGINT
     assert demo.said.endswith("Stopped; nothing was left running on this machine.\n")
     assert "Traceback" not in demo.said
-    assert nothing_is_left(demo, homes)
+    check_nothing_is_left(demo, homes)
 
 
 @pytest.mark.long
@@ -186,7 +175,7 @@ def test_a_demo_that_is_killed_leaves_nothing(start: Callable[..., Run]) -> None
     homes = demo.homes()
     assert len(demo.processes()) > 8  # the twin's programs, the engine, its plugins
     assert demo.interrupt(signal.SIGKILL) == -signal.SIGKILL
-    assert nothing_is_left(demo, homes)
+    check_nothing_is_left(demo, homes)
 
 
 @pytest.mark.long
@@ -202,8 +191,8 @@ def test_two_twins_at_once_do_not_collide(start: Callable[..., Run]) -> None:
     first.popen.communicate()
     assert first.popen.returncode == 0, first.said
     assert "all alive" in first.said
-    assert nothing_is_left(first, homes)
-    assert nothing_is_left(second, homes)
+    check_nothing_is_left(first, homes)
+    check_nothing_is_left(second, homes)
 
 
 def test_a_foreign_listener_is_named_with_the_way_to_find_it(

@@ -95,35 +95,6 @@ def listener(*targets: tuple[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-async def greeting(place: Place) -> bytes:
-    """Return what the pod behind the NLB says to a new client; nothing when it is cut off."""
-    reader, writer = await asyncio.open_connection(place.nlb_host, LISTENER)
-    with contextlib.suppress(ConnectionError):
-        line = await asyncio.wait_for(reader.readline(), PATIENCE_SECONDS)
-        writer.close()
-        return line.strip()
-    return b""
-
-
-def test_clients_reach_healthy_targets_only(place: Place) -> None:
-    one, two = POD_ONE.format(place.number), POD_TWO.format(place.number)
-
-    async def run() -> None:
-        nlb = Proxy(place)
-        await nlb.apply(listener((one, "healthy"), (two, "initial")))
-        assert {await greeting(place) for _ in range(4)} == {one.encode()}
-        await nlb.apply(listener((one, "unhealthy"), (two, "healthy")))
-        assert {await greeting(place) for _ in range(4)} == {two.encode()}
-        await nlb.apply(listener((one, "unhealthy"), (two, "unhealthy")))
-        assert {await greeting(place) for _ in range(4)} == {one.encode(), two.encode()}
-        await nlb.apply(listener())
-        assert await greeting(place) == b""
-        await nlb.apply([])
-
-    with pod(place, one), pod(place, two):
-        asyncio.run(run())
-
-
 def test_a_connection_ends_when_its_target_is_unhealthy_and_stays_while_it_drains(
     place: Place,
 ) -> None:

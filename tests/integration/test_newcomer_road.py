@@ -21,6 +21,7 @@ from infra.spec import ROOT
 from local import environment
 from local import twin as twins
 from local.aws import billing
+from local.kubernetes.client import has_condition
 from local.place import cache_directory
 from local.twin import Twin
 from tests import newcomer
@@ -193,13 +194,9 @@ def _whole(road: Road) -> None:
     """Wait until Kafka's pods are Ready, which the page expects to take ten minutes on AWS."""
 
     def ready() -> bool:
-        pods = road.twin.api.get("/api/v1/namespaces/kafka/pods")["items"]
-        states = [
-            {each["type"]: each["status"] for each in pod["status"].get("conditions", ())}
-            for pod in pods
-            if pod["metadata"]["labels"].get("strimzi.io/kind") == "Kafka"
-        ]
-        return len(states) == 6 and all(state.get("Ready") == "True" for state in states)
+        asked = {"labelSelector": "strimzi.io/kind=Kafka"}
+        pods = road.twin.api.get("/api/v1/namespaces/kafka/pods", **asked)["items"]
+        return len(pods) == 6 and all(map(has_condition, pods))
 
     until(ready, "Kafka's pods are Ready", 300, road.twin.check_alive)
 

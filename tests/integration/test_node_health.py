@@ -17,10 +17,10 @@ from core.health.kafka import Lifecycle, active_controller, lifecycle, signs_of
 from core.health.node import NodeMetrics, NodeObservation, Role
 from core.health.rules import RuleSet, liveness, readiness
 from core.health.verdict import Health
-from local.kafka import jars
 from local.kafka.observer import scrape
-from local.place import Place, claim_place
+from local.place import Place
 from local.processes import Processes
+from tests.integration import bare_kafka
 from tests.integration.bare_kafka import ANOTHER_CLUSTER_ID, BareCluster, answers, table
 from tests.integration.slow_directory import SlowDirectory
 
@@ -33,15 +33,8 @@ PARTITIONS, RECORD_BYTES = 8, 100_000
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Processes]]:
-    jars.fetch()
-    with claim_place() as claim:
-        place = Place(claim.number, tmp_path_factory.mktemp("bare"))
-        place.save()
-        processes = Processes(place.path("pids"), place.path("logs"))
-        try:
-            yield place, processes
-        finally:
-            processes.close()
+    with bare_kafka.ground(tmp_path_factory.mktemp("bare")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

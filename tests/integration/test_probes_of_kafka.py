@@ -1,5 +1,5 @@
 """Kafka's pods are probed by the strict rules, by an agent that costs next to nothing; metrics are
-reached through the API server, by those who may, and at the port they may."""
+reached through the API server, by those who may."""
 
 import json
 import os
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.integration
 GROUP = "stillwater:handlers"
 NAMESPACE = "kafka"  # the ClusterSpec's default
 MEASURED_SECONDS = 10.0
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 def told(cluster: Cluster) -> dict[str, Any]:
@@ -95,17 +94,3 @@ def test_the_functions_read_the_metrics_of_every_kafka_pod(cluster: Cluster) -> 
     assert {found.metrics[i].raft_state for i in CONTROLLERS} == {"leader", "follower"}
     taken = snapshot(time.time(), found.metrics, found.silent)
     assert (dict(taken.silent), vetoes(taken)) == ({}, ())
-
-
-@pytest.mark.parametrize("port", [9090, 8083])
-def test_the_functions_reach_no_other_port_of_a_pod(cluster: Cluster, port: int) -> None:
-    (pod, *_) = told(cluster)
-    asked = {
-        "verb": "get", "resource": "pods", "subresource": "proxy",
-        "namespace": NAMESPACE, "name": f"{pod}:{port}",
-    }  # fmt: skip
-    review = {"spec": {"user": "tick", "groups": [GROUP], "resourceAttributes": asked}}
-    answer = cluster.twin.api.post(
-        REVIEWS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", **review}
-    )
-    assert answer["status"]["allowed"] is False

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from cli.rotate import Rotations
-from core.ground.naming import TWIN_ENVIRONMENT
 from core.ground.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
 from core.settings.prometheus import ProbeBudget, PrometheusService, parse_prometheus_address
@@ -29,7 +28,7 @@ from local import environment
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from local.kubernetes.images import PROCESS_IMAGE
-from local.place import PLACE_VARIABLE
+from tests.integration.administrator import namespace
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retell, variables_of
 from tests.integration.stored_series import RATES, Attempted, Busy, Room, exposition, store
@@ -46,24 +45,16 @@ def serve_prometheus(
     cluster: Cluster, service: PrometheusService, command: Sequence[str]
 ) -> Iterator[None]:
     """Run a Prometheus in a namespace of its own, for the block; its Service selects the pod."""
-    space = f"/api/v1/namespaces/{service.namespace}"
     labels = {"app.kubernetes.io/name": "prometheus"}
-    _make(cluster, "/api/v1/namespaces", {"metadata": {"name": service.namespace}})
-    try:
-        # Without its service account no pod is admitted.
-        account = f"{space}/serviceaccounts/default"
-        cluster.until(lambda: _there(cluster, account), "the namespace is complete")
-        _make(cluster, f"{space}/pods", _pod(service, labels, command))
-        ports = [{"name": "http-web", "port": service.port}]
+    api, ports = cluster.twin.api, [{"name": "http-web", "port": service.port}]
+    with namespace(api, service.namespace) as space:
+        api.post(f"{space}/pods", _pod(service, labels, command))
         spec = {"selector": labels, "ports": ports}
-        _make(cluster, f"{space}/services", {"metadata": {"name": service.name}, "spec": spec})
+        api.post(f"{space}/services", {"metadata": {"name": service.name}, "spec": spec})
         cluster.until(
             lambda: _answers(cluster, service), "the Service leads to Prometheus", PATIENCE_SECONDS
         )
         yield
-    finally:
-        cluster.twin.api.delete(space)
-        cluster.until(lambda: not _there(cluster, space), "the namespace is gone", PATIENCE_SECONDS)
 
 
 @contextmanager
@@ -91,8 +82,8 @@ def allow_functions(cluster: Cluster, service: PrometheusService, users: str) ->
         ],
     }
     space = f"/{RBAC}/namespaces/{service.namespace}"
-    _make(cluster, f"{space}/roles", role)
-    _make(cluster, f"{space}/rolebindings", binding)
+    cluster.twin.api.post(f"{space}/roles", role)
+    cluster.twin.api.post(f"{space}/rolebindings", binding)
     try:
         yield
     finally:
@@ -127,24 +118,6 @@ def _pod(
             "containers": [container],
         },
     }
-
-
-def _make(cluster: Cluster, path: str, body: Mapping[str, Any]) -> None:
-    try:
-        cluster.twin.api.post(path, body)
-    except ApiError as error:
-        if error.status != 409:  # a request whose answer was lost
-            raise
-
-
-def _there(cluster: Cluster, path: str) -> bool:
-    try:
-        cluster.twin.api.get(path)
-    except ApiError as error:
-        if error.status == 404:
-            return False
-        raise
-    return True
 
 
 def _answers(cluster: Cluster, service: PrometheusService) -> bool:
@@ -261,12 +234,6 @@ def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
     assert EMPTY not in reason(shown, "controller-b")
     assert f"the fill of {UNSCRAPED} is not known" in reason(shown, "controller-c")
     assert f"{BUSY} had demand above" in reason(shown, "broker-b")
-
-
-@pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
-    monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from cli.engine.events import LayerFailed
 from cli.engine.layers import Layers
 from local.processes import start_time_ticks
 from local.twin import Twin
-from tests.integration.waiting import PATIENCE_SECONDS
+from tests.integration.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.integration
 
@@ -270,13 +269,6 @@ def with_marker(marker: str) -> dict[int, str]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while not (reached := condition()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return reached
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_an_engine_that_ends_early_leaves_no_process(
@@ -301,10 +293,10 @@ def test_an_engine_that_ends_early_leaves_no_process(
             commands = " ".join(with_marker(marker).values())
             return all(part in commands for part in parts)
 
-        assert wait_for(all_run, PATIENCE_SECONDS)
+        until(all_run, "host, program and provider run")
         engine.send_signal(number)
         said, _ = engine.communicate(timeout=PATIENCE_SECONDS)
-        assert wait_for(lambda: not with_marker(marker), PATIENCE_SECONDS), with_marker(marker)
+        until(lambda: not with_marker(marker), "they have ended")
         assert "Traceback" not in said
     finally:
         for pid in with_marker(marker):

@@ -12,7 +12,7 @@ from core.cluster import Storage
 from core.ground import naming
 from infra.kafka.storage import attributes_class
 from local.demo import spec as demo_spec
-from local.kubernetes.client import find
+from local.kubernetes.client import find, has_condition
 from tests.integration.cluster import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -120,9 +120,7 @@ def test_a_broker_comes_back_on_the_volume_of_its_snapshot(cluster: Cluster, gui
         found = find(api, pod)
         if found is None or found["metadata"]["uid"] == before:
             return None
-        conditions = found["status"].get("conditions") or []
-        up = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-        return found if up else None
+        return found if has_condition(found) else None
 
     cluster.until(bound, "the claim is bound to the restored volume")
     cluster.until(ready, "the broker is Ready on it", READY_SECONDS)

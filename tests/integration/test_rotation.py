@@ -45,8 +45,7 @@ def ec2_state(cluster: Cluster, instance_id: str) -> str:
 
 def home(cluster: Cluster, node_id: int) -> tuple[str, str, set[str]]:
     """Return a Kafka node's Kubernetes node, that one's zone, and its volumes."""
-    api, pod = cluster.twin.api, cluster.pods()[node_id]
-    node = api.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")
+    api, pod, node = cluster.twin.api, cluster.pods()[node_id], cluster.node_of(node_id)
     claims = f"/api/v1/namespaces/{pod['metadata']['namespace']}/persistentvolumeclaims"
     volumes = {
         str(api.get(f"{claims}/{v['persistentVolumeClaim']['claimName']}")["spec"]["volumeName"])

@@ -1,30 +1,19 @@
 """A broker of the shared cluster gets a new root volume in place, under load."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from cli.rotate import Rotations
-from core.ground.naming import TWIN_ENVIRONMENT
 from core.incidents.record import State
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.store.ledger import rounds
 from local.aws.root_volumes import TROUBLE_TAG
-from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 BROKER = 20
-
-
-@pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rotations]:
-    monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    cluster.settle()
-    yield Rotations.named(TWIN_ENVIRONMENT)
-    cluster.settle()
 
 
 @dataclass(frozen=True)
@@ -91,7 +80,7 @@ def test_a_task_that_fails_costs_a_start_and_the_instance_is_replaced(
 
 
 def machine(cluster: Cluster) -> Machine:
-    node = cluster.twin.api.get(f"/api/v1/nodes/{cluster.pods()[BROKER]['spec']['nodeName']}")
+    node = cluster.node_of(BROKER)
     instance_id = node["spec"]["providerID"].rpartition("/")[2]
     ec2 = cluster.twin.aws("ec2")
     found = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]

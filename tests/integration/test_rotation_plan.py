@@ -7,18 +7,15 @@ import io
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from kafka.admin import NewTopic
-from kafka.errors import TopicAlreadyExistsError
 from rich.console import Console
 
 from cli.rotate import Rotations, selection, show_plan
 from core.ground.errors import InvalidInput
 from core.ground.naming import TWIN_ENVIRONMENT
-from local.place import PLACE_VARIABLE
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -27,18 +24,11 @@ EVERYTHING = selection(everything=True, node_ids=[], pools=[], zones=[])
 NOTHING_NAMED = selection(everything=False, node_ids=[], pools=[], zones=[])
 
 
-@pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
-    monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    return Rotations.named(TWIN_ENVIRONMENT)
-
-
 @contextmanager
 def lonely_topic(cluster: Cluster) -> Iterator[str]:
     """A topic that nobody can keep up: one replica, on one broker."""
     name = f"lonely-{uuid.uuid4().hex[:8]}"
-    with cluster.admin() as client, suppress(TopicAlreadyExistsError):
-        client.create_topics([NewTopic(name, replica_assignments={0: [BROKER]})])
+    cluster.create_topic(name, assignments={0: [BROKER]})
     cluster.until(
         lambda: (view := cluster.kafka()) and any(p.topic == name for p in view.partitions),
         "the topic is there",
@@ -47,8 +37,7 @@ def lonely_topic(cluster: Cluster) -> Iterator[str]:
     try:
         yield name
     finally:
-        with cluster.admin() as client:
-            client.delete_topics([name])
+        cluster.delete_topic(name)
 
 
 @contextmanager
@@ -75,8 +64,7 @@ def group_with(cluster: Cluster, name: str, **changed: Any) -> Iterator[Mapping[
 
 def group_of(cluster: Cluster, node_id: int) -> dict[str, Any]:
     """Return the Auto Scaling group of the instance that a Kafka node runs on."""
-    node = str(cluster.pods()[node_id]["spec"]["nodeName"])
-    provider = cluster.twin.api.get(f"/api/v1/nodes/{node}")["spec"]["providerID"]
+    provider = cluster.node_of(node_id)["spec"]["providerID"]
     scaling = cluster.twin.aws("autoscaling")
     found: list[dict[str, Any]] = [
         group
@@ -173,9 +161,9 @@ def test_a_new_template_image_type_or_kubernetes_version_each_triggers_a_rotatio
 @contextmanager
 def kubelet(cluster: Cluster, node_id: int, version: str) -> Iterator[None]:
     """Have a Kafka node's kubelet be of another version for the block."""
-    name = str(cluster.pods()[node_id]["spec"]["nodeName"])
-    path = f"/api/v1/nodes/{name}"
-    before = cluster.twin.api.get(path)["status"]["nodeInfo"]["kubeletVersion"]
+    node = cluster.node_of(node_id)
+    path = f"/api/v1/nodes/{node['metadata']['name']}"
+    before = node["status"]["nodeInfo"]["kubeletVersion"]
     try:
         _say_version(cluster, path, version)
         yield

@@ -12,18 +12,11 @@ from cli.incidents import verify
 from cli.rotate import Rotations
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Phase, Run, RunState
-from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 CONTROLLER, BROKER = 2, 30
 DRIVER = b"handlers.tick.handler"
-
-
-@pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
-    monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 @pytest.mark.long

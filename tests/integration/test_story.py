@@ -8,7 +8,6 @@ import urllib3
 
 from core.incidents.record import Incident, State
 from local.demo import rotation as demo
-from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
 from tests.integration.waiting import PATIENCE_SECONDS, until
 
@@ -82,17 +81,3 @@ def test_a_rotation_is_reported_told_and_filed(cluster: Cluster, incident: Incid
     # The ledger lets go of it after S3 holds it, never before.
     item = until(closed, "the ledger lets go of what is filed")
     assert int(item["expires_at"]["N"]) > incident.entered_at
-
-
-def test_the_webhook_lets_in_nobody_without_the_token(cluster: Cluster) -> None:
-    secret = cluster.twin.api.get(f"/api/v1/namespaces/kube-system/secrets/{WEBHOOK}")
-    assert set(secret["data"]) == {"headers"}
-    moto = cluster.twin.place.url("moto")
-    prefix = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
-    url = f"{moto}/stillwater/function-url/{prefix}-webhook/"
-    for headers in ({}, {"x-stillwater-token": "guess"}):
-        answer = urllib3.request(
-            "POST", url, body=b"{}", headers={"content-type": "application/json", **headers}
-        )
-        assert (answer.status, answer.data) == (401, b"")
-    assert urllib3.request("GET", f"{moto}/stillwater/function-url/{prefix}-tick/").status == 404

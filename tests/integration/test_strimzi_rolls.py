@@ -13,7 +13,8 @@ from core.incidents.record import Incident, State
 from local.demo import result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
-from local.kubernetes.strimzi_roller import is_stuck, mark
+from local.kubernetes.client import find
+from local.kubernetes.strimzi_roller import is_ready, is_stuck, mark
 from tests.integration.cluster import BROKERS, Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
@@ -126,7 +127,7 @@ class Resources:
             for each in self.pod_sets():
                 name, count = each["metadata"]["name"], each["status"]["currentPods"]
                 current[name] = min(count, current.get(name, count))
-            away = [pod for pod in self.cluster.pods().values() if not _is_ready(pod)]
+            away = [pod for pod in self.cluster.pods().values() if not is_ready(pod)]
             assert len(away) <= 1, "two pods were away at once"
             if away:
                 said.add((tuple(c["type"] for c in status["conditions"]), is_old))
@@ -136,12 +137,6 @@ class Resources:
         self.cluster.until(look, f"{pods} pods were restarted", ROLL_SECONDS)
         time.sleep(SETTLED_SECONDS)  # long enough for the next one to be told, were there one
         return Roll(self.restarted(began), said, current)
-
-
-def _is_ready(pod: Mapping[str, Any]) -> bool:
-    conditions = pod["status"].get("conditions") or []
-    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-    return ready and "deletionTimestamp" not in pod["metadata"]
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +214,24 @@ def test_a_pod_without_a_node_makes_the_kafka_not_ready_until_it_has_one(
         resources.pause(None)
         cluster.twin.api.merge(node, {"spec": {"unschedulable": None}})
     cluster.until(lambda: "Ready" in resources.conditions(), "it is Ready again")
+
+
+def test_sigterm_ends_the_operator_at_once_and_its_successor_restarts_nothing(
+    cluster: Cluster,
+) -> None:
+    twin, pods = cluster.twin, cluster.pods()
+    name = pods[LEAVING]["metadata"]["name"]
+    config = f"/api/v1/namespaces/{cluster.outputs['namespace']}/configmaps/{name}"
+    (operator,) = [c for c in twin.processes.children if c.name == "strimzi"]
+    twin.processes.stop(operator, grace_seconds=15)
+    try:
+        assert operator.popen.returncode == 0
+        twin.api.delete(config)
+    finally:
+        twin.start_program("strimzi", "local.kubernetes.strimzi")
+    cluster.until(lambda: find(twin.api, config), "the successor has looked at the cluster")
+    uids = {id_: pod["metadata"]["uid"] for id_, pod in pods.items()}
+    assert {id_: pod["metadata"]["uid"] for id_, pod in cluster.pods().items()} == uids
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from local.processes import start_time_ticks
-from tests.integration.waiting import PATIENCE_SECONDS
+from tests.integration.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.integration
 
@@ -42,24 +41,13 @@ def test_a_build_that_ends_early_takes_its_compiler_with_it(
     )
     assert builder.stdout is not None
     assert builder.stdout.readline() == b"building\n"
-    compiler = _recorded(tmp_path)
+    # The `go build` that the builder has recorded for its warden.
+    recorded = until(lambda: [*tmp_path.glob("tools/.*/*/pids/*")], "a compiler is started")
+    compiler = int(recorded[0].name)
     builder.send_signal(number)
     builder.wait(PATIENCE_SECONDS)
     builder.stdout.close()
-    until = time.monotonic() + PATIENCE_SECONDS
-    while start_time_ticks(compiler) is not None:
-        assert time.monotonic() < until, "the compiler outlived its builder"
-        time.sleep(0.05)
+    until(lambda: start_time_ticks(compiler) is None, "the compiler ends with its builder")
     assert not [path for path in (tmp_path / "tools").iterdir() if (path / "bin").is_dir()] or (
         number is signal.SIGKILL  # what it left is cleared by the next builder
     )
-
-
-def _recorded(cache: Path) -> int:
-    """Return the pid of the `go build` that the builder has recorded for its warden."""
-    until = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < until:
-        for path in cache.glob("tools/.*/*/pids/*"):
-            return int(path.name)
-        time.sleep(0.02)
-    raise AssertionError("no compiler was started")

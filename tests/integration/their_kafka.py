@@ -15,12 +15,12 @@ from core.availability.wholeness import MOVING_LEADERS, READING, THROTTLING, rig
 from core.ground.naming import EBS_CSI_DRIVER
 from local import environment
 from local.demo import clients
-from local.kubernetes.client import ApiError
+from local.kubernetes.client import ApiError, find, has_condition
 from local.kubernetes.identity import DRIVER_ACCOUNT, DRIVER_NAMESPACE
 from local.kubernetes.strimzi_objects import STRIMZI
 from local.store import ResourceStore
 from local.twin import Twin
-from tests.integration.nodes import is_true, make_subnets
+from tests.integration.nodes import make_subnets
 from tests.integration.waiting import until
 
 EKS, NAMESPACE, KAFKA, POOL = "acme-prod", "streams", "ledger", "mains"
@@ -143,8 +143,8 @@ class TheirKafka:
     def _objects(self) -> None:
         api = self.api
         api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        until(lambda: self._served(f"{SPACE}/serviceaccounts/default"), "the namespace is complete")
-        until(lambda: self._served(f"{STRIMZI}/kafkausers"), "Strimzi's kinds are served")
+        until(lambda: find(api, f"{SPACE}/serviceaccounts/default"), "the namespace is complete")
+        until(lambda: find(api, f"{STRIMZI}/kafkausers"), "Strimzi's kinds are served")
         storage = {
             "metadata": {"name": CLASS},
             "provisioner": EBS_CSI_DRIVER,
@@ -171,13 +171,6 @@ class TheirKafka:
         }
         self.api.post(path, body)
 
-    def _served(self, path: str) -> bool:
-        try:
-            self.api.get(path)
-        except ApiError:
-            return False
-        return True
-
     # What is read of it
 
     def pods(self) -> dict[int, dict[str, Any]]:
@@ -200,8 +193,8 @@ class TheirKafka:
         pods = self.pods()
         return (
             set(pods) == set(NODES)
-            and all(is_true(pod, "Ready") for pod in pods.values())
-            and all(self._served(f"{SPACE}/secrets/{user['name']}") for user in users())
+            and all(has_condition(pod) for pod in pods.values())
+            and all(find(self.api, f"{SPACE}/secrets/{user['name']}") for user in users())
         )
 
     def group(self, name: str) -> dict[str, Any]:

@@ -75,7 +75,6 @@ class Cloud:
         """Make a group of one instance per subnet, wait until all are in service."""
         name = self.name("group")
         size = settings.pop("size", len(subnets))
-        result = settings.pop("default_result", "ABANDON")
         self.autoscaling.create_auto_scaling_group(
             **{
                 "AutoScalingGroupName": name,
@@ -94,7 +93,7 @@ class Cloud:
                 LifecycleHookName=hook,
                 LifecycleTransition=TERMINATING,
                 HeartbeatTimeout=seconds,
-                DefaultResult=result,
+                DefaultResult="ABANDON",
             )
         self.eventually(lambda: list(self.members(name).values()) == ["InService"] * size)
         return name

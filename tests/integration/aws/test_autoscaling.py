@@ -1,6 +1,5 @@
 """The terminate lifecycle of an Auto Scaling group, as handlers and NTH meet it."""
 
-import time
 from typing import Any
 
 import pytest
@@ -29,14 +28,6 @@ def test_an_instance_waits_until_both_hooks_say_continue(cloud: Any) -> None:
     assert (found["State"]["Name"], found["PrivateDnsName"]) == ("terminated", "")
 
 
-def test_an_abandoned_hook_ends_the_wait_at_once(cloud: Any) -> None:
-    group = cloud.group(cloud.network(), "drain", "gate")
-    instance = only(cloud.members(group))
-    cloud.terminate(instance)
-    cloud.complete(group, "drain", instance, "ABANDON")
-    cloud.eventually(lambda: instance not in cloud.members(group))
-
-
 def test_an_abandoned_instance_is_retained_and_released_through_fresh_hooks(cloud: Any) -> None:
     group = cloud.group(cloud.network(), "drain", "gate", InstanceLifecyclePolicy=RETAIN)
     instance = only(cloud.members(group))
@@ -62,21 +53,6 @@ def test_a_hook_nobody_answers_takes_its_default_result(cloud: Any) -> None:
     cloud.eventually(lambda: cloud.members(group)[instance] == "Terminating:Retained")
 
 
-@pytest.mark.long
-def test_a_heartbeat_keeps_an_instance_past_its_timeout(cloud: Any) -> None:
-    group = cloud.group(cloud.network(), "gate", seconds=6)
-    instance = only(cloud.members(group))
-    cloud.terminate(instance)
-    until = time.monotonic() + 8
-    while time.monotonic() < until:
-        cloud.autoscaling.record_lifecycle_action_heartbeat(
-            AutoScalingGroupName=group, LifecycleHookName="gate", InstanceId=instance
-        )
-        assert cloud.members(group)[instance] == "Terminating:Wait"
-        time.sleep(0.2)
-    cloud.eventually(lambda: instance not in cloud.members(group))
-
-
 def test_the_replacement_runs_in_the_groups_own_subnet_before_the_old_one_goes(cloud: Any) -> None:
     subnet = cloud.network("c")[0]
     group = cloud.group([subnet], "gate")
@@ -91,27 +67,10 @@ def test_the_replacement_runs_in_the_groups_own_subnet_before_the_old_one_goes(c
     assert found["PrivateIpAddress"].startswith(f"10.{cloud.place.number}.")
 
 
-def test_a_decremented_capacity_brings_no_replacement(cloud: Any) -> None:
-    group = cloud.group(cloud.network(), "gate", MinSize=0)
-    instance = only(cloud.members(group))
-    cloud.terminate(instance, decrement=True)
-    cloud.complete(group, "gate", instance)
-    cloud.eventually(lambda: not cloud.members(group))
-
-
 def test_a_lowered_capacity_goes_through_the_hooks_too(cloud: Any) -> None:
     group = cloud.group(cloud.network(), "gate", MinSize=0)
     cloud.autoscaling.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=0)
     assert list(cloud.members(group).values()) == ["Terminating:Wait"]
-
-
-def test_a_second_answer_to_a_hook_is_a_validation_error(cloud: Any) -> None:
-    group = cloud.group(cloud.network(), "drain", "gate")
-    instance = only(cloud.members(group))
-    cloud.terminate(instance)
-    cloud.complete(group, "drain", instance)
-    with pytest.raises(ClientError, match=r"ValidationError.*No active Lifecycle Action found"):
-        cloud.complete(group, "drain", instance)
 
 
 def test_a_deleted_hook_lets_its_instance_go(cloud: Any) -> None:
@@ -167,15 +126,7 @@ def test_instances_spread_over_the_subnets_and_share_no_address(cloud: Any) -> N
         "us-east-1b",
         "us-east-1c",
     }
-    names = [entry["PrivateDnsName"] for entry in found]
-    first = found[0]["InstanceId"]
-    cloud.terminate(first)
-    cloud.complete(group, "gate", first)
-    cloud.eventually(lambda: list(cloud.members(group).values()) == ["InService"] * 3)
-    new = next(iter(cloud.members(group).keys() - {entry["InstanceId"] for entry in found}))
-    replacement = cloud.ec2.describe_instances(InstanceIds=[new])["Reservations"][0]["Instances"][0]
-    assert replacement["Placement"] == found[0]["Placement"]
-    assert replacement["PrivateDnsName"] not in names
+    assert len({entry["PrivateDnsName"] for entry in found}) == 3
 
 
 def test_tags_of_template_and_group_reach_the_instance_and_the_group_wins(cloud: Any) -> None:

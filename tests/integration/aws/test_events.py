@@ -70,20 +70,3 @@ def test_a_missing_target_fails_alone_and_leaves_its_event_to_the_dead_letters(c
     put(cloud, source)
     assert len(cloud.received(good)) == 1
     assert len(cloud.received(dead)) == 1
-
-
-def test_a_function_is_a_target(cloud: Any) -> None:
-    source, queue = cloud.name("source"), cloud.queue()
-    function = cloud.function(
-        "import boto3, json, os\n"
-        "def handler(event, context):\n"
-        "    boto3.client('sqs').send_message(\n"
-        "        QueueUrl=os.environ['QUEUE'], MessageBody=json.dumps(event))\n",
-        timeout=20,
-        variables={"QUEUE": queue},
-    )
-    arn = f"arn:aws:lambda:us-east-1:123456789012:function:{function}"
-    cloud.rule({"source": [source]}, {"Id": "f", "Arn": arn})
-    put(cloud, source)
-    (event,) = cloud.eventually(lambda: cloud.received(queue))
-    assert (event["source"], event["detail"]) == (source, {"n": 1})

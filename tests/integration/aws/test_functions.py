@@ -43,17 +43,6 @@ def test_a_function_sees_its_zip_and_what_lambda_has_and_nothing_else(cloud: Any
     assert cloud.invoke(function) == (["handlers", "boto3"], None)
 
 
-def test_a_function_acts_as_its_own_role(cloud: Any) -> None:
-    function = cloud.function(
-        "import boto3\n"
-        "def handler(event, context):\n"
-        "    return boto3.client('sts').get_caller_identity()['Arn']\n",
-        timeout=20,
-    )
-    arn, _ = cloud.invoke(function)
-    assert arn == f"arn:aws:sts::123456789012:assumed-role/{function}-role/{function}"
-
-
 def test_a_function_past_its_timeout_is_killed_and_starts_afresh(cloud: Any) -> None:
     function = cloud.function(
         "import time\n"
@@ -122,18 +111,6 @@ def test_an_exception_and_an_exit_are_errors_of_the_invocation(cloud: Any) -> No
     answer, error = cloud.invoke(function, {"exit": True})
     assert (answer["errorType"], error) == ("Runtime.ExitError", "Unhandled")
     assert cloud.invoke(function) == ("fine", None)
-
-
-def test_a_new_configuration_starts_new_environments(cloud: Any) -> None:
-    function = cloud.function(
-        "import os\ndef handler(event, context):\n    return os.environ['V']\n",
-        variables={"V": "1"},
-    )
-    assert cloud.invoke(function)[0] == "1"
-    cloud.client("lambda").update_function_configuration(
-        FunctionName=function, Environment={"Variables": {"V": "2"}}
-    )
-    assert cloud.invoke(function)[0] == "2"
 
 
 def test_a_deleted_functions_children_end(cloud: Any) -> None:

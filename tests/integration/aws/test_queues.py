@@ -1,4 +1,4 @@
-"""Conditional writes and queues keep AWS's promises under many hands; mappings poll."""
+"""Queues keep AWS's promises under many hands; mappings poll."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -8,9 +8,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 pytestmark = pytest.mark.integration
-
-WRITERS = 24
-ROUNDS = 30
 
 RECORDING = (
     "seen = {}\n"
@@ -24,33 +21,6 @@ RECORDING = (
     "            failures.append({'itemIdentifier': record['messageId']})\n"
     "    return {'batchItemFailures': failures}\n"
 )
-
-
-def test_of_many_conditional_writers_one_wins(cloud: Any) -> None:
-    table = cloud.name("ledger")
-    cloud.dynamodb.create_table(
-        TableName=table,
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    cloud.later(cloud.dynamodb.delete_table, TableName=table)
-
-    def write(key: str, writer: int) -> bool:
-        try:
-            cloud.dynamodb.put_item(
-                TableName=table,
-                Item={"pk": {"S": key}, "writer": {"N": str(writer)}},
-                ConditionExpression="attribute_not_exists(pk)",
-            )
-        except cloud.dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
-
-    with ThreadPoolExecutor(WRITERS) as pool:
-        for number in range(ROUNDS):
-            won = list(pool.map(lambda writer, n=number: write(f"k{n}", writer), range(WRITERS)))
-            assert sum(won) == 1
 
 
 def test_a_message_goes_to_one_receiver(cloud: Any) -> None:
@@ -125,11 +95,3 @@ def test_a_queue_that_shows_messages_before_the_function_may_end_is_refused(clou
     queue = cloud.queue(VisibilityTimeout="0")
     with pytest.raises(ClientError, match="less than Function timeout"):
         mapped(cloud, queue)
-
-
-def test_a_delayed_message_arrives_when_its_delay_is_over(cloud: Any) -> None:
-    queue = cloud.queue()
-    cloud.sqs.send_message(QueueUrl=queue, MessageBody="tick", DelaySeconds=1)
-    assert "Messages" not in cloud.sqs.receive_message(QueueUrl=queue)
-    (message,) = cloud.sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
-    assert message["Body"] == "tick"

@@ -1,9 +1,7 @@
 """The shared twin's Kubernetes, and who is who in it: its cluster is the one foundation made."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -17,7 +15,7 @@ from local.kubernetes.client import Api, ApiError
 from local.place import Place
 from local.processes import Processes
 from local.twin import Twin
-from tests.integration.waiting import PATIENCE_SECONDS
+from tests.integration.waiting import until
 
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
@@ -75,16 +73,9 @@ class Plane:
 
 
 @pytest.fixture(scope="session")
-def programs(twin: Twin) -> Mapping[str, Path]:
-    return twin.tools
-
-
-@pytest.fixture(scope="session")
 def plane(twin: Twin, foundation: Mapping[str, Any]) -> Plane:
     stored = environment.with_credentials(twin.place)
     admin = ReadOnlyCredentials(stored["AWS_ACCESS_KEY_ID"], stored["AWS_SECRET_ACCESS_KEY"], None)
     found = Plane(twin, admin, str(foundation["eks_cluster_name"]))
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while found.user(admin) == 401 and time.monotonic() < deadline:
-        time.sleep(0.2)
+    until(lambda: found.user(admin) != 401, "its administrator is known")
     return found

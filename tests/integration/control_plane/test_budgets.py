@@ -12,7 +12,7 @@ from handlers.adapters.kubernetes import EksNodes
 from infra.kafka.cluster import budgets
 from local.kubernetes.client import Api, ApiError, find
 from local.twin import Twin
-from tests.integration.administrator import Administrator
+from tests.integration.administrator import Administrator, namespace
 from tests.integration.waiting import until
 from tests.unit.infra.programs import spec
 
@@ -27,21 +27,20 @@ INCIDENT = "i-0a.1"
 @pytest.fixture
 def nodes(twin: Twin) -> Iterator[EksNodes]:
     """Six Ready pods under the budgets, without a node of their own."""
-    api = twin.api
-    api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    rendered = budgets(spec())
+    api, rendered = twin.api, budgets(spec())
     rendered["staying"]["minAvailable"] = len(BROKERS) - 1
     names = {
         "staying": naming.budget_of_the_staying("orders"),
         "leaving": naming.budget_of_the_leaving("orders"),
     }
-    for key, name in names.items():
-        api.post(BUDGETS, {"metadata": {"name": name}, "spec": rendered[key]})
-    for broker in BROKERS:
-        _ready(api, broker)
-    yield EksNodes(cast("EksApi", Administrator(api)), NAMESPACE, "orders")
-    api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    until(lambda: find(api, f"/api/v1/namespaces/{NAMESPACE}") is None, "the namespace is gone")
+    with namespace(api, NAMESPACE):
+        for key, name in names.items():
+            api.post(BUDGETS, {"metadata": {"name": name}, "spec": rendered[key]})
+        for broker in BROKERS:
+            _ready(api, broker)
+        made = EksNodes(cast("EksApi", Administrator(api)), NAMESPACE, "orders")
+        until(lambda: _allowed(made) == (1, 0), "one may go of all six")
+        yield made
 
 
 def _ready(api: Api, broker: int) -> None:
@@ -97,7 +96,6 @@ def _evict(api: Api, broker: int) -> int:
 
 
 def test_a_label_opens_for_its_pods_and_closes_for_all_others(twin: Twin, nodes: EksNodes) -> None:
-    until(lambda: _allowed(nodes) == (1, 0), "one may go of all six")
     nodes.let_leave(_name(10), INCIDENT)
     until(lambda: _allowed(nodes) == (0, 1), "the others are counted anew")
     nodes.let_leave(_name(11), "i-1a.1")

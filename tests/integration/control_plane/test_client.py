@@ -6,7 +6,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +15,8 @@ import yaml
 from infra.eks.api import WATCH_SECONDS
 from local.kubernetes import control_plane
 from local.kubernetes.client import Api, ApiError, Informer
-from tests.integration.waiting import PATIENCE_SECONDS
+from tests.integration.administrator import namespace
+from tests.integration.waiting import until
 
 if TYPE_CHECKING:
     from conftest import Plane
@@ -71,24 +72,14 @@ class Relay:
         self._listener.close()
 
 
-def _eventually(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return holds()
-
-
 def _config_map(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
 @pytest.fixture
-def namespace(plane: Plane) -> Iterator[str]:
-    name = f"client-{time.monotonic_ns()}"
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    plane.api.post("/api/v1/namespaces", body)
-    yield f"/api/v1/namespaces/{name}"
-    plane.api.delete(f"/api/v1/namespaces/{name}")
+def space(plane: Plane) -> Iterator[str]:
+    with namespace(plane.api, f"client-{time.monotonic_ns()}") as path:
+        yield path
 
 
 @pytest.fixture
@@ -105,30 +96,10 @@ def _through(relay: Relay, plane: Plane) -> Api:
     return Api(f"https://localhost:{relay.port}", token, control_plane.ca_file(plane.place))
 
 
-def test_objects_are_created_read_changed_and_deleted(plane: Plane, namespace: str) -> None:
-    path = f"{namespace}/configmaps"
-    plane.api.post(path, _config_map("one", a="1"))
-    assert plane.api.merge(f"{path}/one", {"data": {"a": None, "b": "2"}})["data"] == {"b": "2"}
-    assert plane.api.strategic(f"{path}/one", {"data": {"c": "3"}})["data"] == {"b": "2", "c": "3"}
-    replaced = plane.api.put(f"{path}/one", _config_map("one", d="4"))
-    assert replaced["data"] == {"d": "4"}
-    plane.api.delete(f"{path}/one")
-    with pytest.raises(ApiError, match='configmaps "one" not found') as refusal:
-        plane.api.get(f"{path}/one")
-    assert (refusal.value.status, refusal.value.reason) == (404, "NotFound")
-
-
-def test_a_list_is_filtered_by_its_query(plane: Plane, namespace: str) -> None:
-    for name in ("one", "two"):
-        plane.api.post(f"{namespace}/configmaps", _config_map(name))
-    found = plane.api.get(f"{namespace}/configmaps", fieldSelector="metadata.name=two")
-    assert [item["metadata"]["name"] for item in found["items"]] == ["two"]
-
-
 def test_apply_takes_a_contested_field_over_and_a_dry_run_keeps_nothing(
-    plane: Plane, namespace: str
+    plane: Plane, space: str
 ) -> None:
-    path = f"{namespace}/configmaps/shared"
+    path = f"{space}/configmaps/shared"
     plane.api.apply(path, _config_map("shared", a="theirs"), field_manager="they", dry_run=True)
     with pytest.raises(ApiError, match="not found"):
         plane.api.get(path)
@@ -137,33 +108,10 @@ def test_apply_takes_a_contested_field_over_and_a_dry_run_keeps_nothing(
     assert applied["data"] == {"a": "ours", "b": "theirs"}
 
 
-def test_an_informer_holds_what_is_there_and_hears_what_changes(
-    plane: Plane, namespace: str
-) -> None:
-    path = f"{namespace}/configmaps"
-    plane.api.post(path, _config_map("before"))
-    heard: list[tuple[str, str]] = []
-    informer = Informer(
-        plane.api, path, lambda event, item: heard.append((event, item["metadata"]["name"]))
-    )
-    try:
-        informer.wait_synced()
-        space = namespace.rpartition("/")[2]
-        assert informer.objects[space, "before"]["kind"] == "ConfigMap"
-        plane.api.post(path, _config_map("after"))
-        plane.api.merge(f"{path}/after", {"data": {"a": "1"}})
-        plane.api.delete(f"{path}/after")
-        about_after = [("ADDED", "after"), ("MODIFIED", "after"), ("DELETED", "after")]
-        assert _eventually(lambda: [h for h in heard if h[1] == "after"] == about_after), heard
-        assert (space, "after") not in informer.objects
-    finally:
-        informer.stop()
-
-
 def test_an_informer_that_lost_its_connection_learns_what_it_missed(
-    plane: Plane, namespace: str, relay: Relay
+    plane: Plane, space: str, relay: Relay
 ) -> None:
-    path = f"{namespace}/configmaps"
+    path = f"{space}/configmaps"
     heard: list[tuple[str, str]] = []
     informer = Informer(
         _through(relay, plane),
@@ -173,26 +121,26 @@ def test_an_informer_that_lost_its_connection_learns_what_it_missed(
     try:
         informer.wait_synced()
         plane.api.post(path, _config_map("first"))
-        assert _eventually(lambda: ("ADDED", "first") in heard)
+        until(lambda: ("ADDED", "first") in heard, "it hears of the first")
         relay.pull()
         plane.api.delete(f"{path}/first")
         plane.api.post(path, _config_map("second"))
         relay.plug()
-        assert _eventually(lambda: ("ADDED", "second") in heard), heard
+        until(lambda: ("ADDED", "second") in heard, "it hears of the second")
         assert heard.index(("DELETED", "first")) < heard.index(("ADDED", "second"))
         assert heard.count(("ADDED", "first")) == 1
     finally:
         informer.stop()
 
 
-def test_an_informer_stops_at_once_while_nothing_happens(plane: Plane, namespace: str) -> None:
-    informer = Informer(plane.api, f"{namespace}/configmaps")
+def test_an_informer_stops_at_once_while_nothing_happens(plane: Plane, space: str) -> None:
+    informer = Informer(plane.api, f"{space}/configmaps")
     informer.wait_synced()
     started = time.monotonic()
     informer.stop()
     assert time.monotonic() - started < WATCH_SECONDS  # it does not sit the open watch out
     names = {thread.name for thread in threading.enumerate()}
-    assert f"informer {namespace}/configmaps" not in names
+    assert f"informer {space}/configmaps" not in names
 
 
 def test_an_unreachable_server_is_named(plane: Plane, relay: Relay) -> None:

@@ -8,28 +8,24 @@ import base64
 import datetime as dt
 import socket
 import ssl
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import anyio
 import pytest
 import urllib3
-import uvicorn
 
 from core.cluster.operated import operated_cluster
 from core.gate import KNOWN, PATH
 from handlers.adapters.kubernetes import kafka_pod_in
 from handlers.eviction.certificate import WEBHOOKS, Keeper
 from handlers.eviction.gate import Gate
-from handlers.eviction.server import Counts, application
-from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from infra.gate import webhooks
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
-from tests.integration.administrator import Administrator, GateByAddress
+from tests.integration.administrator import Administrator, namespace
+from tests.integration.gates import ServedGate, served
 from tests.integration.waiting import until
 from tests.unit.core.gate.test_asked import review
 from tests.unit.handlers.fakes import FakeCluster
@@ -65,8 +61,7 @@ class Behind:
 
     api: Api
     station: Station
-    keeper: Keeper
-    server: uvicorn.Server
+    gate: ServedGate
 
     def evict(self, broker: int, **options: Any) -> None:
         name = self.station.cluster.pods[broker].name
@@ -104,32 +99,25 @@ def _pod(name: str) -> dict[str, Any]:
     }
 
 
-def _webhooks(port: int) -> dict[str, Any]:
-    names = "request.namespace == '" + NAMESPACE + "'"
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": NAME},
-        "webhooks": [
-            {
-                "name": "evictions.stillwater.dev",
-                "clientConfig": {"url": f"https://127.0.0.1:{port}/"},
-                "rules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE"],
-                        "resources": ["pods/eviction"],
-                    }
-                ],
-                "matchConditions": [{"name": "kafkas", "expression": names}],
-                "failurePolicy": "Fail",
-                "sideEffects": "NoneOnDryRun",
-                "timeoutSeconds": 10,
-                "admissionReviewVersions": ["v1"],
-            }
-        ],
-    }
+WEBHOOK = {
+    "name": "evictions.stillwater.dev",
+    "clientConfig": {"service": {}},
+    "rules": [
+        {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["pods/eviction"],
+        }
+    ],
+    "matchConditions": [
+        {"name": "kafkas", "expression": f"request.namespace == '{NAMESPACE}'"},
+    ],
+    "failurePolicy": "Fail",
+    "sideEffects": "NoneOnDryRun",
+    "timeoutSeconds": 10,
+    "admissionReviewVersions": ["v1"],
+}
 
 
 @pytest.fixture
@@ -142,18 +130,6 @@ def behind(twin: Twin) -> Iterator[Behind]:
         cluster.add_instance(spare, zone)
         cluster.add_node(spare)
     station.cluster = cluster
-    twin.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    until(lambda: _account(twin.api), "the namespace takes pods")
-    for pod in cluster.pods.values():
-        twin.api.post(PODS, _pod(pod.name))
-    twin.api.post(
-        f"/api/v1/namespaces/{NAMESPACE}/secrets", {"metadata": {"name": NAME}, "type": "Opaque"}
-    )
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    twin.api.post(WEBHOOKS, _webhooks(port))
-    objects = GateByAddress(twin.api, port)
-    keeper = Keeper(objects, secret_path=SECRET, webhook=NAME, hosts=["127.0.0.1"])
     gate = Gate(
         sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes),
         reception=station.reception,
@@ -164,40 +140,11 @@ def behind(twin: Twin) -> Iterator[Behind]:
         operators=frozenset(),
         lease_seconds=30,
     )
-    server = server_of(
-        application(gate, Counts(), keeper.admits),
-        keeper.context(dt.datetime.now(dt.UTC) - OLD),
-        "127.0.0.1",
-        port,
-    )
-    thread = threading.Thread(target=lambda: anyio.run(server.serve), daemon=True)
-    thread.start()
-    until(lambda: server.started, "the gate serves")
-    try:
-        yield Behind(twin.api, station, keeper, server)
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        twin.api.delete(f"{WEBHOOKS}/{NAME}")
-        twin.api.delete(PODS, gracePeriodSeconds=0)
-        twin.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-        until(lambda: _gone(twin.api), "the namespace is gone")
-
-
-def _account(api: Api) -> bool:
-    try:
-        api.get(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default")
-    except ApiError:
-        return False
-    return True
-
-
-def _gone(api: Api) -> bool:
-    try:
-        api.get(f"/api/v1/namespaces/{NAMESPACE}")
-    except ApiError as error:
-        return error.status == 404
-    return False
+    with namespace(twin.api, NAMESPACE):
+        for pod in cluster.pods.values():
+            twin.api.post(PODS, _pod(pod.name))
+        with served(twin.api, gate, NAME, [WEBHOOK], dt.datetime.now(dt.UTC) - OLD) as ours:
+            yield Behind(twin.api, station, ours)
 
 
 def test_two_drainers_at_once_and_one_waits_and_is_told_for_whom(behind: Behind) -> None:
@@ -239,7 +186,7 @@ def test_a_pod_that_asks_as_if_it_were_the_api_server_gets_nothing(
                 namespace=NAMESPACE,
                 userInfo={"username": "invented"},
             )
-            url = f"https://127.0.0.1:{behind.server.config.port}{path}"
+            url = f"https://127.0.0.1:{behind.gate.server.config.port}{path}"
             answer = http.request("POST", url, json=invented)
             assert answer.status == 404
     assert behind.station.ledger.open_incidents() == ()
@@ -278,17 +225,17 @@ def test_the_api_server_takes_the_webhooks_as_they_are_rendered(twin: Twin) -> N
 
 
 def test_a_renewed_certificate_is_trusted_before_it_is_shown(behind: Behind) -> None:
-    context = behind.server.config.ssl
+    context = behind.gate.server.config.ssl
     assert context is not None
     cluster = behind.station.cluster
     cluster.kafka = None
     before = behind.api.get(SECRET)["data"]
     for _ in range(2):
-        behind.keeper.refresh(context, dt.datetime.now(dt.UTC))
+        behind.gate.keeper.refresh(context, dt.datetime.now(dt.UTC))
         until(
             lambda: "No Kafka broker could be reached" in str(behind.refused(10)), "it is trusted"
         )
-    shown = ssl.get_server_certificate(("127.0.0.1", behind.server.config.port))
+    shown = ssl.get_server_certificate(("127.0.0.1", behind.gate.server.config.port))
     stored = base64.b64decode(behind.api.get(SECRET)["data"]["tls.crt"]).decode()
     assert shown == stored
     assert stored != base64.b64decode(before["tls.crt"]).decode()
@@ -299,13 +246,13 @@ def test_what_only_looks_like_kafkas_is_not_asked_about_once_the_pools_are_known
 ) -> None:
     names = [pod.name for pod in behind.station.cluster.pods.values()]
     keeper = Keeper(
-        GateByAddress(behind.api, behind.server.config.port),
+        behind.gate.objects,
         secret_path=SECRET,
         webhook=NAME,
         hosts=["127.0.0.1"],
         pods=lambda: names,
     )
-    context = behind.server.config.ssl
+    context = behind.gate.server.config.ssl
     assert context is not None
     keeper.refresh(context, dt.datetime.now(dt.UTC))
     (webhook,) = behind.api.get(f"{WEBHOOKS}/{NAME}")["webhooks"]
@@ -313,11 +260,11 @@ def test_what_only_looks_like_kafkas_is_not_asked_about_once_the_pools_are_known
     web = _pod("orders-web-0")
     web["metadata"]["labels"] = {"app": "web"}
     behind.api.post(PODS, web)
-    behind.server.should_exit = True
+    behind.gate.server.should_exit = True
 
     def away() -> bool:
         with socket.socket() as asked:
-            return asked.connect_ex(("127.0.0.1", behind.server.config.port)) != 0
+            return asked.connect_ex(("127.0.0.1", behind.gate.server.config.port)) != 0
 
     until(away, "nobody answers")
     eviction = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import shutil
 import time
@@ -17,7 +16,7 @@ from pulumi import automation
 
 from core.ground.errors import StillwaterError
 from local.kubernetes import control_plane
-from local.kubernetes.client import ApiError
+from local.kubernetes.client import find
 from local.pulumi.kubernetes_login import PATIENCE_SECONDS, Login, read_kubeconfig
 from tests.integration.waiting import until
 
@@ -89,46 +88,6 @@ def stacks(plane: Plane, tmp_path: Path) -> Iterator[Stacks]:
     made.close()
 
 
-def _configure(stack: automation.Stack, sails: int, volume_type: str, queue: str) -> None:
-    settings = {"sails": sails, "parameters": {"type": volume_type}, "queue": queue}
-    stack.set_config("settings", automation.ConfigValue(json.dumps(settings)))
-
-
-@pytest.mark.long
-def test_a_stack_goes_up_changes_nothing_twice_follows_edits_and_leaves_nothing(
-    plane: Plane, stacks: Stacks
-) -> None:
-    stack = stacks.make("house")
-    _configure(stack, 2, "gp3", "https://queue.invalid/one")
-    up = stack.up()
-    assert up.summary.resource_changes == {"create": 7}
-    assert up.outputs["status"].value == "deployed"
-    assert up.outputs["chart"].value == "aws-node-termination-handler"
-    name = up.outputs["namespace"].value
-    boat = f"{API}/namespaces/{name}/boats/boat"
-    deployment = f"/apis/apps/v1/namespaces/{name}/deployments/nth-aws-node-termination-handler"
-    assert name.startswith("house-")
-    assert plane.api.get(boat)["spec"] == {"sails": 2}
-    assert "queue.invalid/one" in json.dumps(plane.api.get(deployment))
-
-    again = stack.up()
-    assert again.summary.resource_changes == {"same": 7}
-
-    _configure(stack, 3, "io2", "https://queue.invalid/two")
-    changed = stack.up()
-    assert changed.summary.resource_changes == {"same": 4, "update": 2, "replace": 1}
-    assert plane.api.get(boat)["spec"] == {"sails": 3}
-    assert "queue.invalid/two" in json.dumps(plane.api.get(deployment))
-    storage = plane.api.get("/apis/storage.k8s.io/v1/storageclasses/gp3-test")
-    assert storage["parameters"] == {"type": "io2"}
-
-    stack.destroy()
-    with pytest.raises(ApiError, match="not found"):
-        plane.api.get(f"/api/v1/namespaces/{name}")
-    with pytest.raises(ApiError, match="not found"):
-        plane.api.get("/apis/storage.k8s.io/v1/storageclasses/gp3-test")
-
-
 @pytest.mark.long
 def test_a_refresh_notices_an_object_that_somebody_deleted(plane: Plane, stacks: Stacks) -> None:
     stack = stacks.make("space")
@@ -136,13 +95,7 @@ def test_a_refresh_notices_an_object_that_somebody_deleted(plane: Plane, stacks:
     path = f"/api/v1/namespaces/{stack.outputs()['name'].value}"
     plane.api.delete(path)
 
-    def gone() -> bool:
-        with contextlib.suppress(ApiError):
-            plane.api.get(path)
-            return False
-        return True
-
-    until(gone, "the namespace is gone")
+    until(lambda: find(plane.api, path) is None, "the namespace is gone")
     assert stack.refresh().summary.resource_changes == {"same": 2, "delete": 1}
     assert stack.up().summary.resource_changes == {"same": 2, "create": 1}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from handlers.adapters.kubernetes import EksDrain
-from local.kubernetes.client import ApiError
+from tests.integration.administrator import namespace
 from tests.integration.waiting import until
 
 if TYPE_CHECKING:
@@ -30,28 +30,17 @@ def drain(plane: Plane) -> EksDrain:
 def uid(plane: Plane) -> Iterator[str]:
     """A node, a Kafka pod on it and a budget that lets nobody go; the pod's uid."""
     api = plane.api
-    api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    api.post("/api/v1/nodes", {"metadata": {"name": NODE}})
-    until(lambda: _account(plane), "the namespace takes pods")
-    spec = {"nodeName": NODE, "containers": [{"name": "kafka", "image": "kafka"}]}
-    made = api.post(PODS, {"metadata": {"name": POD, "labels": LABELS}, "spec": spec})
-    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    api.merge(f"{PODS}/{POD}/status", {"status": status})
-    budget = {"minAvailable": 1, "selector": {"matchLabels": LABELS}}
-    api.post(BUDGETS, {"metadata": {"name": "orders"}, "spec": budget})
-    until(lambda: _counted(plane), "the budget is counted")
-    yield str(made["metadata"]["uid"])
-    api.delete(PODS, gracePeriodSeconds=0)
+    with namespace(api, NAMESPACE):
+        api.post("/api/v1/nodes", {"metadata": {"name": NODE}})
+        spec = {"nodeName": NODE, "containers": [{"name": "kafka", "image": "kafka"}]}
+        made = api.post(PODS, {"metadata": {"name": POD, "labels": LABELS}, "spec": spec})
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        api.merge(f"{PODS}/{POD}/status", {"status": status})
+        budget = {"minAvailable": 1, "selector": {"matchLabels": LABELS}}
+        api.post(BUDGETS, {"metadata": {"name": "orders"}, "spec": budget})
+        until(lambda: _counted(plane), "the budget is counted")
+        yield str(made["metadata"]["uid"])
     api.delete(f"/api/v1/nodes/{NODE}")
-    api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-
-
-def _account(plane: Plane) -> bool:
-    try:
-        plane.api.get(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default")
-    except ApiError:
-        return False
-    return True
 
 
 def _counted(plane: Plane) -> bool:

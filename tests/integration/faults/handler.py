@@ -6,8 +6,9 @@ from dataclasses import replace
 from core.ground.naming import DRAIN_HOOK, GATE_HOOK
 from core.incidents.joining import ask_release
 from core.incidents.record import State
+from tests.announcements import load
 from tests.integration.faults.messages import check_rotated
-from tests.integration.faults.outages import refusing
+from tests.integration.faults.outages import held
 from tests.integration.faults.table import case
 from tests.integration.faults.world import World
 
@@ -38,8 +39,7 @@ def handler_down_for_long(world: World) -> None:
     (instance_id,) = world.terminate(20)
     world.run(720)
     assert world.machinery.out() == []
-    incident = world.incident(instance_id)
-    assert incident is not None
+    incident = world.known(instance_id)
     assert incident.forwarded is not None
     assert (incident.state, incident.forwarded.times) == (State.DRAINING, 3)
     assert "drain_stuck" in incident.pages
@@ -67,10 +67,8 @@ def handler_away_past_the_drain_limit(world: World) -> None:
     world.handler.start()
     world.run_until(lambda: world.state(other) is State.RELEASED)
     assert world.handler.drained == [other]
-    retained = world.incident(kept)
-    assert retained is not None
-    assert "drain_limit" in retained.pages
-    world.ledger.put(ask_release(replace(retained), "a person", world.now))
+    assert "drain_limit" in world.known(kept).pages
+    world.ledger.put(ask_release(replace(world.known(kept)), "a person", world.now))
     check_rotated(world, kept, rounds=2)
 
 
@@ -83,8 +81,7 @@ def eviction_refused(world: World) -> None:
     world.machinery.evictions_allowed = False
     (instance_id,) = world.terminate(30)
     world.run(360)
-    incident = world.incident(instance_id)
-    assert incident is not None
+    incident = world.known(instance_id)
     assert incident.state is State.DRAINING
     assert "budget:orders-kafka" in incident.pages
     assert world.machinery.out() == []
@@ -104,10 +101,11 @@ def no_capacity(world: World) -> None:
     )
     (instance_id,) = world.terminate(10)
     world.run(30)
-    world.announce(launch_failed(group))
+    event = load("group-launch-failed")
+    event["detail"]["AutoScalingGroupName"] = group
+    world.announce(json.dumps(event))
     world.run(600)
-    incident = world.incident(instance_id)
-    assert incident is not None
+    incident = world.known(instance_id)
     assert incident.state is State.REPLACING
     assert "no_capacity" in incident.pages
     assert world.machinery.out() == []
@@ -117,30 +115,6 @@ def no_capacity(world: World) -> None:
     check_rotated(world, instance_id)
 
 
-def launch_failed(group: str) -> str:
-    """Return what Auto Scaling announces when EC2 has no instance for it."""
-    return json.dumps(
-        {
-            "version": "0",
-            "id": f"event-{group}",
-            "detail-type": "EC2 Instance Launch Unsuccessful",
-            "source": "aws.autoscaling",
-            "account": "123456789012",
-            "time": "2026-11-20T10:00:00Z",
-            "region": "us-east-1",
-            "resources": [],
-            "detail": {
-                "StatusCode": "Failed",
-                "AutoScalingGroupName": group,
-                "ActivityId": f"activity-{group}",
-                "StatusMessage": "We currently do not have sufficient m7g.large capacity.",
-                "Cause": "An instance was started in response to a difference.",
-                "EC2InstanceId": "",
-            },
-        }
-    )
-
-
 @case(
     "A hook is abandoned by hand while the broker waits for its turn",
     "The group retains the instance: the incident ends and pages a person, and the broker serves "
@@ -148,17 +122,14 @@ def launch_failed(group: str) -> str:
     "Retained; released through fresh hooks when a person lets it go",
 )
 def hook_abandoned(world: World) -> None:
-    with refusing(world, lambda call: call.adapter == "kafka"):
-        (instance_id,) = world.terminate(20)
-        world.run_until(lambda: world.state(instance_id) is State.HOLDING)
+    with held(world, 20) as instance_id:
         world.cloud.complete(
             world.machinery.groups["us-east-1b"], GATE_HOOK, instance_id, "ABANDON"
         )
         world.run_until(lambda: world.state(instance_id) is State.RETAINED)
     assert world.witness.forwarded == []
     assert world.machinery.out() == []
-    retained = world.incident(instance_id)
-    assert retained is not None
+    retained = world.known(instance_id)
     released = world.ledger.put(ask_release(replace(retained), "a person", world.now))
     assert released.open
     check_rotated(world, instance_id, rounds=2)
@@ -171,9 +142,7 @@ def hook_abandoned(world: World) -> None:
     "Lost, the broker back",
 )
 def hooks_completed_by_hand(world: World) -> None:
-    with refusing(world, lambda call: call.adapter == "kafka"):
-        (instance_id,) = world.terminate(30)
-        world.run_until(lambda: world.state(instance_id) is State.HOLDING)
+    with held(world, 30) as instance_id:
         world.witness.killed.add(instance_id)
         for hook in (DRAIN_HOOK, GATE_HOOK):
             world.cloud.complete(world.machinery.groups["us-east-1c"], hook, instance_id)

@@ -6,15 +6,10 @@ from datetime import UTC, datetime
 from core.incidents.record import State
 from local.aws.instances import MARKET_TAG
 from tests.integration.faults.messages import check_rotated
-from tests.integration.faults.outages import refusing
+from tests.integration.faults.outages import held
 from tests.integration.faults.table import case
-from tests.integration.faults.taps import Call
 from tests.integration.faults.world import World
 from tests.unit.handlers.announced import ec2_event
-
-
-def kafka(call: Call) -> bool:
-    return call.adapter == "kafka"
 
 
 def spot_warning(world: World, instance_id: str) -> str:
@@ -58,9 +53,7 @@ def all_at_once(world: World) -> None:
     "Released before EC2 takes it",
 )
 def spot_warning_in_a_rotation(world: World) -> None:
-    with refusing(world, kafka):
-        (instance_id,) = world.terminate(10)
-        world.run_until(lambda: world.state(instance_id) is State.HOLDING)
+    with held(world, 10) as instance_id:
         world.announce(spot_warning(world, instance_id))
         warned = world.now
         world.run_until(lambda: 10 in world.machinery.out(), 60)
@@ -109,9 +102,7 @@ def killed_without_warning(world: World) -> None:
     "The killed one lost and back, then the other released; never two out",
 )
 def killed_beside_a_rotation(world: World) -> None:
-    with refusing(world, kafka):
-        (leaving,) = world.terminate(10)
-        world.run_until(lambda: world.state(leaving) is State.HOLDING)
+    with held(world, 10) as leaving:
         killed = world.kill(20)
         world.ended(killed)
         world.run_until(lambda: 20 in world.machinery.out())
@@ -126,11 +117,8 @@ def killed_beside_a_rotation(world: World) -> None:
     "Lost, the broker back on the replacement that was Ready",
 )
 def killed_in_its_own_rotation(world: World) -> None:
-    with refusing(world, kafka):
-        (instance_id,) = world.terminate(30)
-        world.run_until(lambda: world.state(instance_id) is State.HOLDING)
-        world.witness.killed.add(instance_id)
-        world.cloud.ec2.terminate_instances(InstanceIds=[instance_id])
+    with held(world, 30) as instance_id:
+        world.kill(30)
         world.ended(instance_id)
         world.run(30)
     world.finish()
@@ -159,9 +147,7 @@ def stopped_without_warning(world: World) -> None:
     "Released on the next replacement",
 )
 def replacement_dies_before_the_drain(world: World) -> None:
-    with refusing(world, kafka):
-        (instance_id,) = world.terminate(20)
-        world.run_until(lambda: world.state(instance_id) is State.HOLDING)
+    with held(world, 20) as instance_id:
         spare = world.spare("us-east-1b", instance_id)
         world.cloud.ec2.terminate_instances(InstanceIds=[spare])
         world.ended(spare)

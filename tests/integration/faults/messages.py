@@ -21,8 +21,7 @@ def hook_in(body: str) -> str:
 def check_rotated(world: World, instance_id: str, *, rounds: int = 1) -> None:
     """Check that one incident carried an instance from its announcement to its end."""
     world.finish()
-    incident = world.incident(instance_id)
-    assert incident is not None
+    incident = world.known(instance_id)
     assert incident.state is State.RELEASED, incident.reason
     assert incident.id == (instance_id if rounds == 1 else f"{instance_id}.{rounds}")
     assert world.handler.drained.count(instance_id) == 1
@@ -62,8 +61,7 @@ def announcements_late(world: World) -> None:
     since = world.now
     (instance_id,) = world.terminate(30)
     check_rotated(world, instance_id)
-    incident = world.incident(instance_id)
-    assert incident is not None
+    incident = world.known(instance_id)
     assert incident.transitions[0].actor == "sweep"
     assert incident.transitions[-1].at < since + 300
 

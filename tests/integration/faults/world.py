@@ -1,23 +1,9 @@
 """The handlers between the twin's AWS and a modelled cluster, on a clock that a case moves.
 
 Real: the Lambda entry points, everything they call, DynamoDB, SQS with redrive, EventBridge, Auto
-Scaling groups with their hooks, EC2 instances and volumes. Modelled (machinery, below): kubelets,
-scheduler, brokers and the node termination handler. Real time never decides: a
-step goes from one thing that is due to the next, however long the machine takes for it.
-
-The node termination handler, modelled on its queue: cordon, evict, complete the drain hook.
-
-It remembers in memory which announcements it works on, and deletes a message when its drain is
-done; killed, it forgets, and SQS shows the message again after its visibility timeout.
-
-What must hold at any moment of a case, whatever goes wrong; every breach is written down.
-
-- no more brokers are out than `may_be_out`;
-- a drain is forwarded with the lease in hand and a replacement Ready (a two-minute warning aside);
-- no hook gets two different answers, and the gate opens only when the broker that left is back,
-  and no broker or volume is behind it;
-- no group is asked for more than its maximum;
-- no instance ends under a broker, unless the case itself ends it.
+Scaling groups with their hooks, EC2 instances and volumes. Modelled: kubelets, scheduler, brokers
+(machinery) and the node termination handler (below). Real time never decides: a step goes from one
+thing that is due to the next, however long the machine takes for it.
 """
 
 import contextlib
@@ -55,6 +41,12 @@ VISIBILITY_SECONDS = 110.0
 
 @dataclass
 class TerminationHandler:
+    """NTH, modelled on its queue: cordon, evict, complete the drain hook.
+
+    It remembers in memory which announcements it works on, and deletes a message when its drain is
+    done. Killed, it forgets, and SQS shows the message again after its visibility timeout.
+    """
+
     machinery: Machinery
     url: str
     alive: bool = True
@@ -146,7 +138,15 @@ MAXIMUM = 2
 
 @dataclass
 class Witness:
-    """Sees every call of the functions and every state of the cluster."""
+    """Sees every call and every state, and writes down every breach of what must always hold.
+
+    - no more brokers are out than `may_be_out`;
+    - a drain is forwarded with the lease in hand and a replacement Ready, unless it is urgent;
+    - no hook gets two different answers, and the gate opens only when the broker that left is back,
+      and no broker or volume is behind it;
+    - no group is asked for more than its maximum;
+    - no instance ends under a broker, unless the case itself ends it.
+    """
 
     machinery: Machinery
     ledger: Ledger
@@ -367,8 +367,13 @@ class World:
             self.step()
 
     def incident(self, instance_id: str) -> Incident | None:
-        found = rounds(self.ledger, instance_id)
-        return found[-1] if found else None
+        return _incident(self.ledger, instance_id)
+
+    def known(self, instance_id: str) -> Incident:
+        """Return an instance's latest incident, which must be there."""
+        found = self.incident(instance_id)
+        assert found is not None
+        return found
 
     def state(self, instance_id: str) -> State | None:
         found = self.incident(instance_id)

@@ -10,80 +10,11 @@ from typing import Any
 
 from tests.unit.infra.recording import Recorded, Resource
 
-# Terraform's names, which follow no rule; `aws_` goes before each.
-TYPES: Mapping[str, str] = {
-    "autoscaling/group:Group": "autoscaling_group",
-    "autoscaling/lifecycleHook:LifecycleHook": "autoscaling_lifecycle_hook",
+# What is not called by its service and type alone; `aws_` goes before each.
+IRREGULAR: Mapping[str, str] = {
     "bcmdata/export:Export": "bcmdataexports_export",
-    "cloudwatch/dashboard:Dashboard": "cloudwatch_dashboard",
-    "cloudwatch/eventRule:EventRule": "cloudwatch_event_rule",
-    "cloudwatch/eventTarget:EventTarget": "cloudwatch_event_target",
-    "cloudwatch/logGroup:LogGroup": "cloudwatch_log_group",
-    "cloudwatch/logMetricFilter:LogMetricFilter": "cloudwatch_log_metric_filter",
-    "cloudwatch/metricAlarm:MetricAlarm": "cloudwatch_metric_alarm",
-    "dlm/lifecyclePolicy:LifecyclePolicy": "dlm_lifecycle_policy",
-    "dynamodb/table:Table": "dynamodb_table",
-    "dynamodb/tableItem:TableItem": "dynamodb_table_item",
-    "ec2/defaultSecurityGroup:DefaultSecurityGroup": "default_security_group",
-    "ec2/eip:Eip": "eip",
-    "ec2/internetGateway:InternetGateway": "internet_gateway",
-    "ec2/launchTemplate:LaunchTemplate": "launch_template",
-    "ec2/natGateway:NatGateway": "nat_gateway",
-    "ec2/route:Route": "route",
-    "ec2/routeTable:RouteTable": "route_table",
-    "ec2/routeTableAssociation:RouteTableAssociation": "route_table_association",
-    "ec2/securityGroup:SecurityGroup": "security_group",
-    "ec2/subnet:Subnet": "subnet",
-    "ec2/vpc:Vpc": "vpc",
-    "ec2/vpcEndpoint:VpcEndpoint": "vpc_endpoint",
-    "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation": (
-        "vpc_endpoint_route_table_association"
-    ),
-    "ec2/vpcEndpointService:VpcEndpointService": "vpc_endpoint_service",
-    "eks/accessEntry:AccessEntry": "eks_access_entry",
-    "eks/addon:Addon": "eks_addon",
-    "eks/cluster:Cluster": "eks_cluster",
-    "eks/nodeGroup:NodeGroup": "eks_node_group",
-    "eks/podIdentityAssociation:PodIdentityAssociation": "eks_pod_identity_association",
-    "emrserverless/application:Application": "emrserverless_application",
-    "glue/catalogDatabase:CatalogDatabase": "glue_catalog_database",
-    "iam/instanceProfile:InstanceProfile": "iam_instance_profile",
-    "iam/role:Role": "iam_role",
-    "iam/rolePolicy:RolePolicy": "iam_role_policy",
-    "iam/rolePolicyAttachment:RolePolicyAttachment": "iam_role_policy_attachment",
-    "kms/alias:Alias": "kms_alias",
-    "kms/grant:Grant": "kms_grant",
-    "kms/key:Key": "kms_key",
-    "lambda/eventSourceMapping:EventSourceMapping": "lambda_event_source_mapping",
-    "lambda/function:Function": "lambda_function",
-    "lambda/functionUrl:FunctionUrl": "lambda_function_url",
-    "lambda/permission:Permission": "lambda_permission",
-    "lb/listener:Listener": "lb_listener",
     "lb/loadBalancer:LoadBalancer": "lb",
-    "lb/targetGroup:TargetGroup": "lb_target_group",
-    "route53/record:Record": "route53_record",
-    "route53/zone:Zone": "route53_zone",
-    "s3/bucket:Bucket": "s3_bucket",
-    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": (
-        "s3_bucket_lifecycle_configuration"
-    ),
     "s3/bucketObjectv2:BucketObjectv2": "s3_object",
-    "s3/bucketPolicy:BucketPolicy": "s3_bucket_policy",
-    "s3/bucketPublicAccessBlock:BucketPublicAccessBlock": "s3_bucket_public_access_block",
-    "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": (
-        "s3_bucket_server_side_encryption_configuration"
-    ),
-    "s3/bucketVersioning:BucketVersioning": "s3_bucket_versioning",
-    "scheduler/schedule:Schedule": "scheduler_schedule",
-    "secretsmanager/secret:Secret": "secretsmanager_secret",
-    "secretsmanager/secretVersion:SecretVersion": "secretsmanager_secret_version",
-    "sns/topic:Topic": "sns_topic",
-    "sns/topicPolicy:TopicPolicy": "sns_topic_policy",
-    "sns/topicSubscription:TopicSubscription": "sns_topic_subscription",
-    "sqs/queue:Queue": "sqs_queue",
-    "sqs/queuePolicy:QueuePolicy": "sqs_queue_policy",
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule": "vpc_security_group_egress_rule",
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule": "vpc_security_group_ingress_rule",
 }
 # Attributes that are mappings in Terraform, too: their keys are the user's.
 MAPPINGS = {"tags", "variables", "targetTags", "securityGroupNames"}
@@ -130,9 +61,10 @@ def address(layer: str, resource: Resource) -> str:
 
 def terraform_type(resource: Resource) -> str:
     _, _, type_ = resource.type.partition(":")
-    if type_ not in TYPES:
-        raise KeyError(f"{type_} is not in TYPES; add the name Terraform has for it.")
-    return f"aws_{TYPES[type_]}"
+    service, _, kind = type_.partition("/")
+    named = snake(kind.partition(":")[2])
+    regular = named if service == "ec2" else f"{service}_{named}"
+    return f"aws_{IRREGULAR.get(type_, regular)}"
 
 
 def _planned_resource(at: str, resource: Resource) -> dict[str, Any]:

@@ -8,7 +8,6 @@ or that lies beside this repository.
 
 import copy
 import os
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,12 @@ import yaml
 
 from local import twin
 from local.kubernetes import control_plane, crds
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import Api, ApiError, has_condition
 from local.place import claim_place
 from local.processes import Processes
 from local.tools import tool_path
 from tests.integration.lint.rendered import ELSEWHERE, Rendered, charts, objects
-from tests.integration.waiting import PATIENCE_SECONDS
+from tests.integration.waiting import until
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.variants import VARIANTS
@@ -73,17 +72,9 @@ def _define(api: Api, programs: Mapping[str, dict[str, Recorded]]) -> None:
         known |= {each["metadata"]["name"]: each for each in brought}
     for name, definition in known.items():
         api.apply(f"{DEFINITIONS}/{name}", definition, field_manager=MANAGER, strict=True)
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    waiting = set(known)
-    while waiting:
-        waiting = {name for name in waiting if not _served(api, name)}
-        assert time.monotonic() < deadline, f"not served: {waiting}"
-        time.sleep(0.1)
-
-
-def _served(api: Api, name: str) -> bool:
-    conditions = api.get(f"{DEFINITIONS}/{name}").get("status", {}).get("conditions") or []
-    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+    for name in known:
+        path = f"{DEFINITIONS}/{name}"
+        until(lambda at=path: has_condition(api.get(at), "Established"), f"{name} is served")
 
 
 class Server:

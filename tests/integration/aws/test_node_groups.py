@@ -1,44 +1,10 @@
-"""Who a key belongs to, and what an EKS cluster says."""
+"""A node group of EKS on the twin: real instances, which follow its size."""
 
-import http.client
-import json
 from typing import Any
 
 import pytest
 
-from local.place import Place
-from tests.integration.waiting import PATIENCE_SECONDS
-
 pytestmark = pytest.mark.integration
-
-
-def look_up(place: Place, access_key_id: str) -> tuple[int, dict[str, Any]]:
-    connection = http.client.HTTPConnection(
-        place.host("moto"), place.port("moto"), timeout=PATIENCE_SECONDS
-    )
-    connection.request("GET", f"/stillwater/credentials/{access_key_id}")
-    answer = connection.getresponse()
-    return answer.status, json.loads(answer.read())
-
-
-def test_an_assumed_roles_key_leads_to_its_secret_and_its_arn(cloud: Any) -> None:
-    role = cloud.role(cloud.name("role"))
-    keys = cloud.sts.assume_role(RoleArn=role["Arn"], RoleSessionName="tick")["Credentials"]
-    status, found = look_up(cloud.place, keys["AccessKeyId"])
-    assert status == 200
-    assert found["secret"] == keys["SecretAccessKey"]
-    assert found["session_token"] == keys["SessionToken"]
-    assert found["arn"] == f"arn:aws:sts::123456789012:assumed-role/{role['RoleName']}/tick"
-    assert found["user_id"] == f"{role['RoleId']}:tick"
-
-
-def test_an_unknown_key_is_not_found(cloud: Any) -> None:
-    assert look_up(cloud.place, "AKIAUNKNOWN")[0] == 404
-
-
-def test_managed_policies_exist(cloud: Any) -> None:
-    found = cloud.iam.get_policy(PolicyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy")
-    assert found["Policy"]["PolicyName"] == "AmazonEKSWorkerNodePolicy"
 
 
 def test_a_node_group_is_real_instances_with_the_tags_of_eks(cloud: Any) -> None:
