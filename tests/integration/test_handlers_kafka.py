@@ -14,8 +14,10 @@ from core.ground.errors import StillwaterError
 from core.health.node import Role
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.incidents.shifts import Leadership
 from tests.integration.bare_kafka import BareCluster, ground
 from tests.integration.waiting import until_read
+from tests.unit.handlers.in_memory import MemoryRecords
 
 pytestmark = pytest.mark.integration
 NODES = (1, 2, 3)
@@ -78,6 +80,27 @@ def test_a_frozen_broker_at_the_front_neither_hides_nor_lets_another_go(
         brokers.signal(1, signal.SIGCONT)
     view = eventually(brokers, healthy)
     assert check_returned(1, view).allowed
+
+
+def test_a_partition_ends_where_its_mover_wants_though_its_leader_is_to_leave(
+    brokers: BareCluster,
+) -> None:
+    """Kafka takes another order of a moving partition's replicas for where it is to move."""
+    eventually(brokers, healthy)
+    client, one = KafkaAdminClient(bootstrap_servers=brokers.bootstrap(1)), ("moving", 0)
+    client.create_topics([NewTopic("moving", replica_assignments={0: [1, 2]})])
+    brokers.signal(3, signal.SIGSTOP)  # so that it takes a while
+    try:
+        eventually(brokers, lambda view: 3 in view.fenced)
+        admin(brokers, 1, 2).reorder({one: (1, 3)})
+        eventually(brokers, lambda view: view.reassigning == ("moving-0",))
+        Leadership(admin(brokers, 1, 2), MemoryRecords(), "orders").avoid("test", [1])
+    finally:
+        brokers.signal(3, signal.SIGCONT)
+    view = eventually(brokers, lambda view: not view.reassigning and not view.doubts)
+    assert [set(p.replicas) for p in view.partitions if p.topic == "moving"] == [{1, 3}]
+    client.delete_topics(["moving"])
+    client.close()
 
 
 def test_without_a_quorum_nobody_goes(brokers: BareCluster) -> None:
