@@ -1,7 +1,8 @@
 """infra.alerts: alarms on a topic CloudWatch can use, over metrics that exist, with runbooks.
 
 data/*-metrics.txt are what Strimzi's reporter said of a running broker-and-controller and of a
-running worker with a source and a sink, everything allowed.
+running worker with a source and a sink, everything allowed: a line names the beginnings of metrics,
+which end in `_`, and then their endings.
 """
 
 import json
@@ -251,8 +252,20 @@ def test_a_pages_links_lead_somewhere(name: str) -> None:
 
 
 DATA = Path(__file__).parent / "data"
-KAFKA = (DATA / "kafka-4.2.0-metrics.txt").read_text().split()
-CONNECT = (DATA / "connect-4.2.0-metrics.txt").read_text().split()
+
+
+def exposed(file: str) -> set[str]:
+    found = set()
+    # A line is continued by those that are indented.
+    for line in re.findall(r"^\S.*(?:\n .*)*", (DATA / file).read_text(), re.MULTILINE):
+        beginnings = [word for word in line.split() if word.endswith("_")]
+        endings = [word for word in line.split() if not word.endswith("_")]
+        found |= {beginning + ending for beginning in beginnings for ending in endings}
+    return found
+
+
+KAFKA = exposed("kafka-4.2.0-metrics.txt")
+CONNECT = exposed("connect-4.2.0-metrics.txt")
 NEEDED = [
     "kafka_server_broker_metadata_metrics_metadata_load_error_count",
     "kafka_server_broker_metadata_metrics_metadata_apply_error_count",
