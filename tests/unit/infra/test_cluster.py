@@ -10,12 +10,11 @@ import pytest
 from core.cluster.network import service_cidr
 from core.ground.errors import InvalidInput
 from infra import versions
-from infra.eks.cluster import NODE_MONITORING, addon_names, configuration, kubeconfig
+from infra.eks.cluster import NODE_MONITORING, addon_names, kubeconfig
 from infra.eks.launch import is_arm, managed_ami_type
 from infra.tags import Tags, group_tags
 from infra.versions import ADDONS, ADDONS_KUBERNETES, doubts, problems
 from tests.every_case import every_case
-from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer, spec
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded, Resource
 
@@ -179,12 +178,6 @@ def test_all_control_plane_logs_expire(foundation: Recorded, control_plane: Reso
 
 def test_system_nodes_are_never_spot(foundation: Recorded) -> None:
     assert {g.inputs["capacityType"] for g in foundation.of(NODE_GROUP)} == {"ON_DEMAND"}
-
-
-def test_the_volume_driver_knows_every_value_it_is_told() -> None:
-    told = configuration("aws-ebs-csi-driver", "eu-west-1", {"team": "streaming"})
-    assert told is not None
-    assert unknown_values("aws-ebs-csi-driver-2.64.0", told) == []
 
 
 @pytest.mark.parametrize(

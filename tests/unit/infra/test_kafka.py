@@ -1,11 +1,9 @@
 """infra.kafka and Strimzi's release: pools pinned to their zones, and names Strimzi will derive."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
 
 from core.ground import naming
 from infra.alerts.dashboards import cluster_values, dashboards, text
@@ -32,21 +30,6 @@ def pools(layers: dict[str, Recorded]) -> dict[str, dict[str, Any]]:
     """The KafkaNodePools by their name in the cluster."""
     found = layers["kafka"].of(f"{STRIMZI}KafkaNodePool")
     return {pool.inputs["metadata"]["name"]: pool.inputs for pool in found}
-
-
-def test_each_pool_and_zone_is_a_node_pool_with_its_ids(pools: dict[str, dict[str, Any]]) -> None:
-    ids = {
-        name: pool["metadata"]["annotations"]["strimzi.io/next-node-ids"]
-        for name, pool in pools.items()
-    }
-    assert ids == {
-        "controller-a": "[0]",
-        "controller-b": "[1]",
-        "controller-c": "[2]",
-        "broker-a": "[10-19]",
-        "broker-b": "[20-29]",
-        "broker-c": "[30-39]",
-    }
 
 
 def test_a_pod_that_asks_for_its_node_is_refused_and_strimzis_ask_for_nothing(
@@ -406,8 +389,6 @@ def test_costs_are_asked_for_where_its_nodes_are() -> None:
 
 
 RELEASE = "helm.sh/v3:Release"
-CHARTS = Path(__file__).parents[4] / "shared" / "data" / "charts"
-CHART = CHARTS / f"strimzi-kafka-operator-{STRIMZI_CHART_VERSION}.values.yaml"
 
 
 def test_it_watches_kafkas_namespace_alone_and_waits_as_long_as_a_gated_pod_takes() -> None:
@@ -432,17 +413,3 @@ def test_its_rights_need_the_namespace_first(layers: dict[str, Recorded]) -> Non
 def test_an_operator_that_is_already_there_is_left_alone(cache: None) -> None:
     layer = run_changed("kafka", strimzi={"operator": "external"})
     assert [r.name for r in layer.of(RELEASE) if "strimzi" in r.name] == []
-
-
-@pytest.mark.skipif(not CHART.exists(), reason="the chart's own values are not here")
-def test_every_value_is_one_the_chart_knows() -> None:
-    known = yaml.safe_load(CHART.read_text())
-    assert list(_unknown(values(spec()), known)) == []
-
-
-def _unknown(given: Mapping[str, Any], known: Mapping[str, Any], at: str = "") -> Iterator[str]:
-    for key, value in given.items():
-        if key not in known:
-            yield f"{at}{key}"
-        elif isinstance(value, Mapping) and isinstance(known[key], Mapping) and known[key]:
-            yield from _unknown(value, known[key], f"{at}{key}.")

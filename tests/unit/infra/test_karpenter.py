@@ -9,7 +9,6 @@ import pytest
 from core.cluster import parse
 from core.settings.functions import TickSettings
 from infra.nodes.karpenter import budgets
-from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer, spec
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.test_adopted import run as run_adopted
@@ -151,11 +150,6 @@ def test_it_hears_interruptions_but_not_health_events_weeks_ahead(platform: Reco
     assert values["settings"]["interruptionQueue"] == "test-orders-karpenter"
 
 
-def test_its_chart_knows_every_value(platform: Recorded) -> None:
-    values = platform.one(RELEASE, "karpenter-release").inputs["values"]
-    assert unknown_values("karpenter-1.14.1", values) == []
-
-
 def test_its_definitions_come_from_the_chart_that_upgrades_them(platform: Recorded) -> None:
     controller = platform.one(RELEASE, "karpenter-release")
     assert controller.inputs["skipCrds"] is True
@@ -259,12 +253,6 @@ def test_it_never_moves_nodes_between_zones(values: dict[str, Any]) -> None:
 
 def test_a_pod_it_evicts_has_its_own_grace(values: dict[str, Any]) -> None:
     assert values["extraArgs"]["max-graceful-termination-sec"] == 330
-
-
-def test_the_autoscalers_chart_knows_every_value(values: dict[str, Any]) -> None:
-    # extraArgs names flags, which the chart passes on.
-    given = {key: value for key, value in values.items() if key != "extraArgs"}
-    assert unknown_values("cluster-autoscaler-9.59.0", given) == []
 
 
 def test_its_pods_have_credentials_before_they_start(autoscaled: Recorded) -> None:
