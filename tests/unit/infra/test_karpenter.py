@@ -198,7 +198,6 @@ def test_an_adopted_cluster_with_node_pools_is_read_and_never_written(pools: lis
 
 
 AUTOSCALER = "helm.sh/v3:Release"
-OPTIONS = "k8s.io/cluster-autoscaler/node-template/autoscaling-options"
 KAFKA_GROUPS = {
     f"autoScalingGroup:*:autoScalingGroupName/test-orders-{pool}-?"
     for pool in ("controller", "broker")
@@ -236,14 +235,6 @@ def test_it_may_not_end_a_node_of_kafka(autoscaled: Recorded) -> None:
     ended = groups_of(autoscaled, "autoscaling:TerminateInstanceInAutoScalingGroup")
     assert not ended & KAFKA_GROUPS
     assert len(ended) == 1
-
-
-def test_an_idle_node_of_kafka_is_left_alone(layers: dict[str, Recorded]) -> None:
-    for group in layers["kafka"].of("autoscaling/group:Group"):
-        tags = {t["key"]: t for t in group.inputs["tags"]}
-        for option in ("scaledownunneededtime", "scaledownunreadytime"):
-            assert tags[f"{OPTIONS}/{option}"]["value"] == "8760h"
-            assert tags[f"{OPTIONS}/{option}"]["propagateAtLaunch"] is False
 
 
 def test_it_never_moves_nodes_between_zones(values: dict[str, Any]) -> None:
