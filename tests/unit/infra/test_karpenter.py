@@ -246,13 +246,17 @@ def test_a_pod_it_evicts_has_its_own_grace(values: dict[str, Any]) -> None:
     assert values["extraArgs"]["max-graceful-termination-sec"] == 330
 
 
-def test_its_pods_have_credentials_before_they_start(autoscaled: Recorded) -> None:
-    release = autoscaled.one(AUTOSCALER, "autoscaler-release")
-    assert {"autoscaler-role-association", "autoscaler-policy"} <= release.depends_on
+@pytest.mark.parametrize("chart", ["autoscaler", "lbc", "nth"])
+def test_pods_have_credentials_before_they_start(autoscaled: Recorded, chart: str) -> None:
+    release = autoscaled.one(AUTOSCALER, f"{chart}-release")
     association = autoscaled.one(
-        "eks/podIdentityAssociation:PodIdentityAssociation", "autoscaler-role-association"
+        "eks/podIdentityAssociation:PodIdentityAssociation", f"{chart}-role-association"
     )
-    assert association.inputs["serviceAccount"] == "cluster-autoscaler"
+    assert {association.name, f"{chart}-policy"} <= release.depends_on
+    assert association.inputs["namespace"] == release.inputs["namespace"]
+    values = release.inputs["values"]
+    account = values.get("rbac", values)["serviceAccount"]["name"]
+    assert association.inputs["serviceAccount"] == account
 
 
 @pytest.mark.parametrize(

@@ -175,18 +175,6 @@ def test_it_moves_targets_of_this_cluster_alone(layers: dict[str, Recorded]) -> 
     assert resource.endswith(":targetgroup/test-orders-*/*")
 
 
-def test_it_has_credentials_before_it_starts(layers: dict[str, Recorded]) -> None:
-    platform = layers["platform"]
-    release = platform.one("helm.sh/v3:Release", "lbc-release")
-    association = platform.one(
-        "eks/podIdentityAssociation:PodIdentityAssociation", "lbc-role-association"
-    )
-    assert {association.name, "lbc-policy"} <= release.depends_on
-    assert association.inputs["namespace"] == release.inputs["namespace"]
-    service_account = release.inputs["values"]["serviceAccount"]["name"]
-    assert association.inputs["serviceAccount"] == service_account
-
-
 SCALING_GROUP = "autoscaling/group:Group"
 TEMPLATE = "ec2/launchTemplate:LaunchTemplate"
 
