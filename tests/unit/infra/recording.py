@@ -12,7 +12,6 @@ import contextvars
 import gc
 import json
 import warnings
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,18 +31,6 @@ Registered = Callable[[Any, str, Mapping[str, Any]], None]
 
 class AtOnce(asyncio.SelectorEventLoop):
     """An event loop whose executor is the caller: nobody here waits for anything outside."""
-
-    _ready: deque[asyncio.Handle]
-    # A future asks for it when it is made; a type is called sooner than a method.
-    get_debug = bool
-
-    def call_soon(  # type: ignore[override] # its callback takes what it is given
-        self, callback: Callable[..., Any], *args: Any, context: Any = None
-    ) -> asyncio.Handle:
-        """Put a callback in the line, as the base does, without what it asks in debug mode."""
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
 
     def run_in_executor(  # type: ignore[override] # typeshed's own signature takes no Any here
         self, _executor: Any, func: Callable[..., Any], *args: Any

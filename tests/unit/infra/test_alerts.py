@@ -89,24 +89,17 @@ def test_a_function_is_measured_against_the_time_it_has(layers: dict[str, Record
             assert alarm.inputs["threshold"] == 800 * function.inputs["timeout"]
 
 
-def test_every_alarm_reaches_the_one_topic(layers: dict[str, Recorded]) -> None:
+def test_every_alarm_reaches_the_one_topic_with_its_severity(layers: dict[str, Recorded]) -> None:
     topic = layers["operations"].outputs["alerts_topic"]
     assert topic.endswith(":test-orders-alerts")
-    assert set(made(layers)) == {f"test-orders-{key}" for key in BY_KEY}
-    for alarm in made(layers).values():
-        assert alarm.inputs["alarmActions"] == [topic]
-
-
-def test_the_end_of_a_count_is_not_the_end_of_the_trouble(layers: dict[str, Recorded]) -> None:
-    untold = {n for n, alarm in made(layers).items() if not alarm.inputs["okActions"]}
-    assert untold == {
-        f"test-orders-{k}" for k in ("incidents-retained", "incidents-lost", "pages-sent")
+    found = {key.removeprefix("test-orders-"): each.inputs for key, each in made(layers).items()}
+    assert {key: each["tags"] for key, each in found.items()} == {
+        key: {"severity": alarm.severity} for key, alarm in BY_KEY.items()
     }
-
-
-def test_an_alarm_is_tagged_with_its_severity(layers: dict[str, Recorded]) -> None:
-    for key, alarm in BY_KEY.items():
-        assert made(layers)[f"test-orders-{key}"].inputs["tags"] == {"severity": alarm.severity}
+    assert all(each["alarmActions"] == [topic] for each in found.values())
+    # The end of a count is not the end of the trouble.
+    untold = {key for key, each in found.items() if not each["okActions"]}
+    assert untold == {"incidents-retained", "incidents-lost", "pages-sent"}
 
 
 def test_what_no_data_means_is_chosen_for_each_kind_of_alarm(layers: dict[str, Recorded]) -> None:
@@ -292,14 +285,13 @@ def allowed(name: str, allow: tuple[str, ...]) -> bool:
     return any(re.fullmatch(expression, bare) for expression in allow)
 
 
-@every_case("expression", KAFKA_ALLOW)
-def test_every_entry_names_something_kafka_has(expression: str) -> None:
-    assert any(re.fullmatch(expression, name) for name in KAFKA)
-
-
-@every_case("expression", CONNECT_ALLOW)
-def test_every_entry_names_something_a_worker_has(expression: str) -> None:
-    assert any(re.fullmatch(expression, name) for name in CONNECT)
+@every_case(
+    ("names", "expression"),
+    [*((KAFKA, each) for each in KAFKA_ALLOW), *((CONNECT, each) for each in CONNECT_ALLOW)],
+    ids=(*KAFKA_ALLOW, *CONNECT_ALLOW),
+)
+def test_every_entry_names_something_that_is_there(names: set[str], expression: str) -> None:
+    assert any(re.fullmatch(expression, name) for name in names)
 
 
 @every_case("name", NEEDED)
