@@ -383,3 +383,5 @@ def test_no_layer_before_the_functions_makes_a_hook(layers: dict[str, Recorded])
 def test_a_hook_comes_after_all_that_answers_it(hooks: list[Resource]) -> None:
     for hook in hooks:
         assert hook.depends_on >= ANSWERING, hook.name
+        assert hook.inputs["defaultResult"] == "ABANDON"
+        assert hook.inputs["lifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"

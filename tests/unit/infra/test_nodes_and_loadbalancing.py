@@ -69,11 +69,17 @@ def test_kafka_waits_for_the_bindings_and_the_label(kafka: Recorded) -> None:
     assert all(namespace.name in binding.depends_on for binding in kafka.of(BINDING))
 
 
-def test_health_is_asked_as_often_as_aws_allows(kafka: Recorded) -> None:
+def test_health_is_asked_as_often_as_aws_allows_and_a_gone_broker_keeps_nothing(
+    kafka: Recorded,
+) -> None:
     for group in kafka.of(GROUP):
-        check = group.inputs["healthCheck"]
+        check, bootstrap = group.inputs["healthCheck"], "bootstrap" in group.name
         assert (check["protocol"], check["interval"], check["healthyThreshold"]) == ("TCP", 5, 2)
         assert group.inputs["preserveClientIp"] == "false"
+        assert group.inputs["deregistrationDelay"] == 30
+        # Only the bootstrap may take a zone out of the name.
+        failover = group.inputs["targetGroupHealth"]["dnsFailover"]
+        assert failover["minimumHealthyTargetsCount"] == ("1" if bootstrap else "off")
 
 
 def test_the_balancer_is_internal_and_stands_in_every_zone_of_the_brokers(kafka: Recorded) -> None:
@@ -184,9 +190,20 @@ def groups(layers: dict[str, Recorded]) -> list[Resource]:
     return layers["kafka"].of(SCALING_GROUP)
 
 
+GROWING = {
+    "desiredCapacity": 1,
+    "minSize": 1,
+    "maxSize": 2,
+    "instanceMaintenancePolicy": {"minHealthyPercentage": 100, "maxHealthyPercentage": 200},
+    "instanceLifecyclePolicy": {"retentionTriggers": {"terminateHookAbandon": "retain"}},
+    "suspendedProcesses": ["AZRebalance"],
+}
+
+
 def test_replacers_may_raise_desired_and_no_update_refreshes(groups: list[Resource]) -> None:
     for group in groups:
-        assert group.inputs["desiredCapacity"] == group.inputs["minSize"]
+        # Each node may stand beside its replacement, and an abandoned termination keeps it.
+        assert {key: group.inputs[key] for key in GROWING} == GROWING
         assert group.ignore_changes == ("desiredCapacity",)
         # No broker ever runs on spot.
         assert not {"instanceRefresh", "mixedInstancesPolicy"} & group.inputs.keys()
