@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pulumi
+import pulumi_aws as aws
 import pytest
 
 from core.checks import facts
@@ -23,7 +25,7 @@ from tests.unit.infra.programs import (
     run_layers,
     spec,
 )
-from tests.unit.infra.recording import Recorded, Resource
+from tests.unit.infra.recording import Recorded, Resource, run_program
 from tests.unit.infra.variants import VARIANTS, recorded
 
 # Every figure another than its default, so that none agrees by chance.
@@ -187,3 +189,17 @@ def test_alarms_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> N
 def test_a_cluster_without_alarms_misses_none() -> None:
     quiet = spec(alerts={"enabled": False})
     assert expectation_of(quiet, names(operated_cluster(quiet))).snapshot.alarms is None
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_what_an_apply_raises_reaches_the_test_whoever_reads_the_resource(read: bool) -> None:
+    def fail(_: str) -> str:
+        raise pulumi.RunError("a late sentence")
+
+    def program() -> None:
+        queue = aws.sqs.Queue("queue", name=aws.kms.Key("key").arn.apply(fail))
+        if read:
+            pulumi.export("url", queue.url)
+
+    with pytest.raises(pulumi.RunError, match="a late sentence"):
+        run_program(program)
