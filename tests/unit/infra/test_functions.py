@@ -14,7 +14,7 @@ from core.settings.functions import HealthSettings, TickSettings, kept_fields
 from handlers import health as handler
 from infra.functions.catalogue import EVERY, LOOP, SAMPLES
 from infra.functions.webhook import WEBHOOK
-from tests.unit.infra.programs import description, run_changed, run_layer, spec
+from tests.unit.infra.programs import description, run_changed, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 from tests.unit.infra.told import told
 
@@ -109,23 +109,7 @@ def test_a_broker_is_watched_for_at_least_its_session_timeout() -> None:
 
 def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     anonymous = {"tls": False, "authentication": "none", "anonymous_clients": True}
-    raw = description(kafka={"listener": anonymous, "authorization": "none"})
-    outputs: dict[str, dict[str, object]] = {
-        "test-foundation": {
-            "eks_endpoint": "https://eks.example",
-            "eks_ca": "Y2E=",
-            "vpc_id": "vpc-1",
-            "cluster_security_group_id": "sg-1",
-            "private_subnet_ids": {z: f"subnet-{z}" for z in raw["availability_zones"]},
-        },
-        "test-platform": {
-            "events_queue_arn": "arn:events",
-            "nth_queue_arn": "arn:nth",
-            "nth_queue_url": "https://nth",
-        },
-        "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
-    }
-    recorded = run_layer("operations", raw, outputs)
+    recorded = run_changed("operations", kafka={"listener": anonymous, "authorization": "none"})
     assert told(recorded, "handlers-tick-function", TickSettings).kafka.security == "PLAINTEXT"
     assert not any("secrets" in right for right in granted(recorded)["handlers", "kafka"])
 

@@ -55,22 +55,23 @@ def test_every_pool_has_a_node_pool_in_every_zone_and_no_group(kafka: Recorded) 
     assert kafka.outputs["auto_scaling_groups"] == {}
 
 
-def test_a_node_never_expires_and_is_never_spot(kafka: Recorded) -> None:
-    for pool in pools(kafka).values():
-        assert pool["template"]["spec"]["expireAfter"] == "Never"
-        assert "terminationGracePeriod" not in pool["template"]["spec"]
+def test_a_node_is_kafkas_alone_never_expires_and_ends_when_it_is_empty(kafka: Recorded) -> None:
+    for name, pool in pools(kafka).items():
+        template, role = pool["template"], name.rpartition("-")[0]
         assert requirements(pool)["karpenter.sh/capacity-type"] == ["on-demand"]
-
-
-def test_only_an_empty_node_is_ended_and_one_at_a_time(kafka: Recorded) -> None:
-    for pool in pools(kafka).values():
-        assert pool["disruption"]["consolidationPolicy"] == "WhenEmpty"
-        allowed = {
-            reason: budget["nodes"]
-            for budget in pool["disruption"]["budgets"]
-            for reason in budget["reasons"]
+        assert template["metadata"]["labels"] == {"stillwater.dev/pool": role}
+        # Without a terminationGracePeriod.
+        assert {k: v for k, v in template["spec"].items() if k != "requirements"} == {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": role},
+            "taints": [{"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}],
+            "expireAfter": "Never",
         }
-        assert allowed == {"Empty": "1", "Drifted": "0", "Underutilized": "0"}
+        disruption = pool["disruption"]
+        assert disruption["consolidationPolicy"] == "WhenEmpty"
+        assert disruption["budgets"] == [
+            {"reasons": ["Empty"], "nodes": "1"},
+            {"reasons": ["Drifted", "Underutilized"], "nodes": "0"},
+        ]
 
 
 def test_what_has_drifted_goes_behind_the_gate_and_in_the_window_alone() -> None:
@@ -97,15 +98,6 @@ def test_without_gate_or_window_nothing_that_has_drifted_goes(lacking: str) -> N
     spec = parse(description(node_provisioner="karpenter", **given))
     (drifted,) = [each for each in budgets(spec) if "Drifted" in each["reasons"]]
     assert drifted == {"nodes": "0", "reasons": ["Drifted", "Underutilized"]}
-
-
-def test_nodes_are_kafkas_alone(kafka: Recorded) -> None:
-    for name, pool in pools(kafka).items():
-        assert pool["template"]["spec"]["taints"] == [
-            {"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}
-        ]
-        labels = pool["template"]["metadata"]["labels"]
-        assert labels == {"stillwater.dev/pool": name.rpartition("-")[0]}
 
 
 def test_its_kubelet_outlasts_the_pods_grace_as_in_a_group(kafka: Recorded) -> None:

@@ -19,6 +19,7 @@ from local.iam.resources import needs
 from tests.unit.infra import calls
 from tests.unit.infra.recording import ACCOUNT, Recorded
 from tests.unit.infra.rights import CALLS, FUNCTIONS, GROUP, KEY, TAGS, look
+from tests.unit.infra.test_calls import IN_A_VPC
 from tests.unit.infra.test_volumes import operations
 from tests.unit.infra.variants import recorded
 
@@ -132,13 +133,6 @@ def rights(document: Mapping[str, Any]) -> set[str]:
     return {action for each in grants(document) for action in each["Action"]}
 
 
-# Lambda's needs of a role in a VPC.
-OF_INTERFACES = {
-    "ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
-    "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
-}  # fmt: skip
-
-
 def held(documents: Mapping[str, Any], action: str) -> list[str]:
     return [name for name, document in documents.items() if action in rights(document)]
 
@@ -174,7 +168,7 @@ def test_a_functions_own_code_changes_no_interface(documents: Mapping[str, Any])
         for request in requests(name):
             by_code = {**request.context, "lambda:sourcefunctionarn": [arn]}
             verdict = judged(documents[name], replace(request, context=by_code))
-            assert verdict.allowed is (request.action not in OF_INTERFACES), request.action
+            assert verdict.allowed is (request.action not in IN_A_VPC), request.action
 
 
 # Why a right to patch goes without an admission policy; each is of one object by name or of a part.

@@ -9,29 +9,17 @@ from core.settings import codec
 from core.settings.volumes import VolumeSettings
 from core.volumes.sizing import Gp3, Performance
 from infra.kafka.storage import _performances
-from tests.unit.infra.programs import description, run_layer
+from tests.unit.infra.programs import description, run_changed
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.test_functions import granted
 
 RBAC = "rbac.authorization.k8s.io/v1:"
-OUTPUTS: dict[str, dict[str, object]] = {
-    "test-foundation": {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "vpc_id": "vpc-1",
-        "cluster_security_group_id": "sg-1"},
-    "test-platform": {"events_queue_arn": "arn:events", "nth_queue_arn": "arn:nth",
-        "nth_queue_url": "https://nth"},
-    "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
-}  # fmt: skip
-
-
 WORKSPACE = "https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-0a1b2c3d"
 
 
 def operations(prometheus: str | None = None, **volumes: object) -> Recorded:
     metrics = {"prometheus": {"address": prometheus}} if prometheus else {}
-    raw = description(volumes=volumes, metrics=metrics)
-    zones = {z: f"subnet-{z}" for z in raw["availability_zones"]}
-    foundation = {**OUTPUTS["test-foundation"], "private_subnet_ids": zones}
-    return run_layer("operations", raw, {**OUTPUTS, "test-foundation": foundation})
+    return run_changed("operations", volumes=volumes, metrics=metrics)
 
 
 def test_it_patches_node_pools_where_it_applies_alone() -> None:
