@@ -188,9 +188,7 @@ def test_an_operator_that_makes_budgets_is_told_a_number_of_pods() -> None:
     # A percentage lets nothing be evicted where the owner has no scale.
     assert budget == {"maxUnavailable": 1}
     assert values(theirs)["generatePodDisruptionBudget"] is True
-
-
-def test_where_the_budgets_are_ours_the_operator_makes_none() -> None:
+    # Where they are ours, it makes none.
     assert "template" not in kafka_spec(spec())["kafka"]
     assert values(spec())["generatePodDisruptionBudget"] is False
 

@@ -146,13 +146,13 @@ def test_a_next_pool_takes_the_instance_profile_of_the_first() -> None:
 
 
 def test_a_report_starts_every_morning_with_the_facts_that_it_was_given() -> None:
-    recorded = made(Report, {**REPORT_ARGS, "cluster_tag": "team=streaming"})
+    recorded = made(Report, {**REPORT_ARGS, "cluster_tag": "team=streaming", "pool_tag": "pool"})
     start = json.loads(recorded.one("scheduler/schedule:Schedule").inputs["target"]["input"])
     told = start["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
     options = dict(zip(told[::2], told[1::2], strict=False))
     assert options["--bill"] == "s3://shop-billing/export/shop-bill"
     assert options["--cluster"] == "shop-orders"
-    assert options["--cluster-tag"] == "team=streaming"
+    assert (options["--cluster-tag"], options["--pool-tag"]) == ("team=streaming", "pool")
     assert "--history" not in told
     (written,) = [
         each.inputs["content"]
