@@ -141,6 +141,10 @@ def test_the_functions_have_memory_for_a_plan_of_all_brokers(
     assert memory_mib(cluster) == mib
 
 
+def test_every_function_has_the_memory_of_the_spec(operations: Recorded) -> None:
+    assert function(operations, "rotate").inputs["memorySize"] == memory_mib(spec())
+
+
 def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Recorded) -> None:
     rule = operations.one("cloudwatch/eventRule:EventRule", "handlers-sweep-schedule")
     assert rule.inputs["scheduleExpression"] == "rate(1 minute)"
