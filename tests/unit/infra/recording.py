@@ -12,7 +12,6 @@ import contextvars
 import gc
 import json
 import warnings
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,7 @@ from google.protobuf import struct_pb2
 from pulumi.runtime import mocks, rpc, settings, stack, sync_await
 from pulumi.runtime.proto import resource_pb2
 
-from tests.unit.infra.real_outputs import real
+from tests.unit.infra.real_outputs import ACCOUNT, ARNS, REGION, real
 from tests.unit.infra.swift_programs import swiftly
 
 STACK_TYPE = "pulumi:pulumi:Stack"
@@ -32,18 +31,6 @@ Registered = Callable[[Any, str, Mapping[str, Any]], None]
 
 class AtOnce(asyncio.SelectorEventLoop):
     """An event loop whose executor is the caller: nobody here waits for anything outside."""
-
-    _ready: deque[asyncio.Handle]
-    # A future asks for it when it is made; a type is called sooner than a method.
-    get_debug = bool
-
-    def call_soon(  # type: ignore[override] # its callback takes what it is given
-        self, callback: Callable[..., Any], *args: Any, context: Any = None
-    ) -> asyncio.Handle:
-        """Put a callback in the line, as the base does, without what it asks in debug mode."""
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
 
     def run_in_executor(  # type: ignore[override] # typeshed's own signature takes no Any here
         self, _executor: Any, func: Callable[..., Any], *args: Any
@@ -114,8 +101,6 @@ def _struct(values: Mapping[str, Any]) -> struct_pb2.Struct:
     return struct
 
 
-ACCOUNT = "123456789012"
-REGION = "us-east-1"
 EXISTING_VPC = "vpc-0123456789abcdef0"
 ENDPOINT = "https://eks.example"
 CA = "LS0tLS1CRUdJTg=="
@@ -127,20 +112,11 @@ CONTROL_PLANE = {
 CONTROL_PLANE_IPV6 = "2600:1f13:e61:d000::/64"
 # Where others check the form of an id or an ARN: definitions of Kubernetes kinds, IAM's linter.
 ID_PREFIXES = {"aws:ec2/subnet:Subnet": "subnet-"}
-ARNS = {
-    "aws:emrserverless/application:Application": (
-        f"arn:aws:emr-serverless:{{region}}:{ACCOUNT}:/applications/{{name}}"
-    ),
-    "aws:cloudwatch/logGroup:LogGroup": f"arn:aws:logs:{{region}}:{ACCOUNT}:log-group:{{name}}",
-    "aws:dynamodb/table:Table": f"arn:aws:dynamodb:{{region}}:{ACCOUNT}:table/{{name}}",
-    "aws:iam/instanceProfile:InstanceProfile": f"arn:aws:iam::{ACCOUNT}:instance-profile/{{name}}",
-    "aws:iam/role:Role": f"arn:aws:iam::{ACCOUNT}:role/{{name}}",
-    "aws:kms/key:Key": f"arn:aws:kms:{{region}}:{ACCOUNT}:key/{{name}}",
-    "aws:s3/bucket:Bucket": "arn:aws:s3:::{name}",
-    "aws:secretsmanager/secret:Secret": (
-        f"arn:aws:secretsmanager:{{region}}:{ACCOUNT}:secret:{{name}}-AbCdEf"
-    ),
-}
+FORMED = {
+    "cloudwatch/logGroup:LogGroup", "dynamodb/table:Table", "emrserverless/application:Application",
+    "iam/instanceProfile:InstanceProfile", "iam/role:Role", "kms/key:Key", "s3/bucket:Bucket",
+    "secretsmanager/secret:Secret",
+}  # fmt: skip
 # What Secrets Manager draws; no test may meet it anywhere but in the secret.
 RANDOM_PASSWORD = "drawn-by-secrets-manager"
 SECRET = "4dabf18193072939515e22adb298388d"
@@ -193,10 +169,6 @@ class Recorded:
         found = [r for r in self.of(type_) if name is None or r.name == name]
         assert len(found) == 1, f"{len(found)} of {type_} {name}: {[r.name for r in found]}"
         return found[0]
-
-    @property
-    def custom(self) -> dict[tuple[str, str], Resource]:
-        return {(r.type, r.name): r for r in self.resources}
 
 
 def run_program(
@@ -398,10 +370,12 @@ class _Mocks(mocks.Mocks):
 def _computed(args: mocks.MockResourceArgs) -> dict[str, Any]:
     """Return what AWS would add to a resource, as far as the program reads it."""
     own_name = args.inputs.get("name") or args.inputs.get("bucket") or args.name
-    service = args.typ.split(":")[1].split("/")[0]
-    form = ARNS.get(args.typ, f"arn:aws:{service}:{{region}}:{ACCOUNT}:{{name}}")
+    token = args.typ.partition(":")[2]
+    service = token.partition("/")[0]
+    form = ARNS[token] if token in FORMED else f"arn:aws:{service}:{{region}}:{{account}}:{{name}}"
     # The region as it is now: a test may record a program in another.
-    arn = form.format(region=REGION, name=own_name)
+    known = {"region": REGION, "account": ACCOUNT}
+    arn = form.format(**known, name=own_name, uuid=own_name, hex=own_name)
     special: dict[str, dict[str, Any]] = {
         "aws:sqs/queue:Queue": {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{own_name}"},
         "aws:lambda/functionUrl:FunctionUrl": {

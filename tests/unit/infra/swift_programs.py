@@ -2,7 +2,7 @@
 
 Where in the source a resource was made, the URN that a program without an engine would give it, and
 lines of a debug log are a sixth of a run. Of every property of every resource Pulumi makes four
-futures and a task, and reads what the engine answered: most of them are never asked for.
+futures and a task: most of them are never asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from unittest import mock
 
 import pulumi
 import pulumi_aws as aws
-from google.protobuf import struct_pb2
 from pulumi.output import Output, _OutputData
 from pulumi.runtime import resource as registration
 from pulumi.runtime import rpc, settings
@@ -31,8 +30,6 @@ from infra.functions import packaging
 _BUILDS = {packaging: packaging.build, report_job: report_job.build}
 # What goes to the engine as it is.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-# Answers that were read once, by a resource's type and the answer's hash.
-_READ: set[tuple[type, int]] = set()
 
 
 @contextmanager
@@ -43,7 +40,6 @@ def swiftly(*, preview: bool) -> Iterator[None]:
             (registration, "_get_stack_trace", StackTrace),
             (registration, "create_urn", functools.partial(_urn, registration.create_urn)),
             (rpc, "transfer_properties", transferred),
-            (rpc, "resolve_outputs", functools.partial(_resolve_outputs, rpc.resolve_outputs)),
             (
                 rpc,
                 "serialize_property",
@@ -84,19 +80,17 @@ def _tracking(outputs: set[asyncio.Future[Any]]) -> Mapping[str, Callable[[Any],
 class Property(Output[Any]):
     """What a resource will have been given for one of its properties.
 
-    The future of one is made when it is first asked for; until then what the engine answered need
-    not be read for it either.
+    The future of one is made when it is first asked for.
     """
 
-    def __init__(self, resource: Any, properties: Properties) -> None:
-        self._resource, self._properties = resource, properties
+    def __init__(self, resource: Any) -> None:
+        self._resource = resource
         self._promised: asyncio.Future[_OutputData[Any]] | None = None
         self._settled: _OutputData[Any] | Exception | None = None
 
     @property
     def _data(self) -> asyncio.Future[_OutputData[Any]]:  # type: ignore[override] # an attribute
         if self._promised is None:
-            self._properties.read()
             self._promised = asyncio.get_running_loop().create_future()
             self._tell()
             self._track()
@@ -124,54 +118,20 @@ class Property(Output[Any]):
             self._promised.set_result(self._settled)
 
 
-class Properties(dict[str, Callable[..., None]]):
-    """What resolves each property of a resource, and what the engine answered, as yet unread."""
-
-    unread: Callable[[], None] | None = None
-    asked = False
-
-    def read(self) -> None:
-        """Resolve the properties, now that one of them is asked for."""
-        self.asked, unread, self.unread = True, self.unread, None
-        if unread is not None:
-            unread()
-
-
-def transferred(resource: Any, properties: Mapping[str, Any], custom: bool) -> Properties:
+def transferred(
+    resource: Any, properties: Mapping[str, Any], custom: bool
+) -> dict[str, Callable[..., None]]:
     """Give a resource an output for each property, as rpc.transfer_properties does.
 
     Returns what resolves each of them.
     """
-    resolvers = Properties()
+    resolvers = {}
     for name in properties:
         if name == "urn" or (name == "id" and custom):
             continue
-        found = resource.__dict__[name] = Property(resource, resolvers)
+        found = resource.__dict__[name] = Property(resource)
         resolvers[name] = found.resolve
     return resolvers
-
-
-def _resolve_outputs(
-    real: Callable[..., None],
-    resource: Any,
-    sent: struct_pb2.Struct,
-    answer: struct_pb2.Struct,
-    dependencies: Any,
-    resolvers: dict[str, Callable[..., None]],
-    *given: Any,
-    **named: Any,
-) -> None:
-    """Read an answer when a property is asked for; but once, whoever asks, to see that it can be.
-
-    The same resource is made in nearly every recording of a session.
-    """
-    read = functools.partial(real, resource, sent, answer, dependencies, resolvers, *given, **named)
-    known = (type(resource), hash(answer.SerializeToString(deterministic=True)))
-    if isinstance(resolvers, Properties) and not resolvers.asked and known in _READ:
-        resolvers.unread = read
-    else:
-        _READ.add(known)
-        read()
 
 
 def _serialize_property(

@@ -193,11 +193,14 @@ def test_what_stays_busy_is_said_with_its_status(method: str, answer: Answer, tr
 def login(profile: str | None) -> dict[str, Any]:
     config = json.loads(kubeconfig("test-orders", "us-east-1", "https://eks", "Y2E=", profile))
     (user,) = config["users"]
+    # It holds no secret.
+    assert set(user["user"]) == {"exec"}
     return dict(user["user"]["exec"])
 
 
 def test_a_token_is_asked_for_each_time_and_none_is_kept() -> None:
-    assert login(None)["args"][:4] == ["eks", "get-token", "--cluster-name", "test-orders"]
+    asked = ["aws", "eks", "get-token", "--cluster-name", "test-orders"]
+    assert [login(None)["command"], *login(None)["args"][:4]] == asked
     assert "env" not in login(None)
 
 

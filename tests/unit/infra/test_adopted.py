@@ -158,7 +158,6 @@ IMAGE = {
 }
 
 
-@functools.cache
 def alarmed() -> Recorded:
     return run(alerts={"email": ["kafka@shop.example"]})
 
@@ -213,7 +212,6 @@ QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/their-drains"
 ONE: dict[str, Any] = {"level": "act", "kafkas": [KAFKA]}
 
 
-@functools.cache
 def acting() -> Recorded:
     return run(**ONE, queue_url=QUEUE)
 
@@ -240,7 +238,6 @@ def test_acting_may_change_the_named_groups_and_send_to_the_named_queue_alone() 
     assert (tick.level, tick.nth_queue_url) == ("act", QUEUE)
 
 
-@functools.cache
 def draining() -> Recorded:
     return run(**ONE, drainer="none")
 
@@ -271,7 +268,6 @@ def test_without_a_termination_handler_the_tick_may_evict_and_sends_nothing_to_a
     assert tick.policy.drain_life_seconds < tick.policy.hold_limit_seconds
 
 
-@functools.cache
 def installing() -> Recorded:
     return run(**ONE, drainer="ours")
 
@@ -364,7 +360,6 @@ def test_what_cannot_be_operated_is_refused_in_a_sentence(
     assert sentence in problem
 
 
-@functools.cache
 def gating() -> Recorded:
     return run(level="gate", eviction_gate=IMAGE)
 

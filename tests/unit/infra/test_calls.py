@@ -4,7 +4,6 @@ What the code calls is derived from it (calls.py); what Lambda itself calls with
 from how the function is wired; of which resources, from the settings it is told.
 """
 
-import ast
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -208,61 +207,3 @@ def test_rbac_allows_what_a_function_asks_and_no_more(recorded: Mapping[str, Rec
         at_times = AT_TIMES | AT_TIMES_OF.get(role, set())
         assert asked - allowed <= at_times, f"λ {role} is denied what it asks"
         assert allowed - asked == set(), f"λ {role} may do what it never does; take it away"
-
-
-# The derivation itself.
-
-
-def derived(source: str, monkeypatch: pytest.MonkeyPatch, **more: str) -> set[str]:
-    """Return what is derived from sources in place of handlers/."""
-    named = {"handlers.example": source, **{f"handlers.{k}": v for k, v in more.items()}}
-    read = {name: calls._read(name, ast.parse(text)) for name, text in named.items()}
-    monkeypatch.setattr(calls, "modules", lambda: read)
-    return calls._Walk().actions("example")
-
-
-ADAPTER = """
-import boto3
-class Cloud:
-    def __init__(self, client=None):
-        self._ec2 = client or boto3.client("ec2")
-    def find(self):
-        return self._ec2.get_paginator("describe_volumes").paginate()
-    def never(self):
-        self._ec2.terminate_instances()
-class Unused:
-    def find(self):
-        boto3.client("s3").list_buckets()
-def helper():
-    return Cloud()
-"""
-
-
-def test_calls_are_followed_through_functions_and_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = """
-from handlers.adapter import helper
-def handler(event, context):
-    return work(event)
-def work(event):
-    return helper().find()
-"""
-    assert derived(source, monkeypatch, adapter=ADAPTER) == {"ec2:DescribeVolumes"}
-
-
-def test_a_method_that_is_passed_on_counts_as_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = """
-from handlers.adapter import Cloud as Sky
-def handler(event, context):
-    cloud = Sky()
-    return [later() for later in (cloud.never,)]
-"""
-    assert derived(source, monkeypatch, adapter=ADAPTER) == {"ec2:TerminateInstances"}
-
-
-def test_a_class_that_nobody_makes_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = """
-from handlers.adapter import helper
-def handler(event, context):
-    return event
-"""
-    assert derived(source, monkeypatch, adapter=ADAPTER) == set()

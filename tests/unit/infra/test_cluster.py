@@ -10,12 +10,11 @@ import pytest
 from core.cluster.network import service_cidr
 from core.ground.errors import InvalidInput
 from infra import versions
-from infra.eks.cluster import NODE_MONITORING, addon_names, configuration, kubeconfig
+from infra.eks.cluster import NODE_MONITORING, addon_names
 from infra.eks.launch import is_arm, managed_ami_type
-from infra.tags import Tags, group_tags
+from infra.tags import Tags
 from infra.versions import ADDONS, ADDONS_KUBERNETES, doubts, problems
 from tests.every_case import every_case
-from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer, spec
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded, Resource
 
@@ -35,20 +34,16 @@ def control_plane(foundation: Recorded) -> Resource:
     return foundation.one("eks/cluster:Cluster")
 
 
-def test_access_is_by_entries_alone(control_plane: Resource) -> None:
+def test_access_is_by_entries_within_the_vpc_and_secrets_have_a_rotating_key(
+    foundation: Recorded, control_plane: Resource
+) -> None:
     assert control_plane.inputs["accessConfig"]["authenticationMode"] == "API"
-
-
-def test_secrets_have_a_rotating_key(foundation: Recorded, control_plane: Resource) -> None:
+    assert control_plane.inputs["vpcConfig"]["endpointPrivateAccess"]
     encryption = control_plane.inputs["encryptionConfig"]
     key = foundation.one("kms/key:Key")
     assert encryption["resources"] == ["secrets"]
     assert encryption["provider"]["keyArn"].endswith(f":key/{key.name}")
     assert key.inputs["enableKeyRotation"]
-
-
-def test_nodes_reach_the_control_plane_without_leaving_the_vpc(control_plane: Resource) -> None:
-    assert control_plane.inputs["vpcConfig"]["endpointPrivateAccess"]
 
 
 def test_a_zone_added_later_has_nodes_and_the_control_plane_stays(control_plane: Resource) -> None:
@@ -63,6 +58,7 @@ def test_system_nodes_stand_in_every_zone_in_a_group_of_its_own(foundation: Reco
     }
     for group in groups:
         assert group.inputs["scalingConfig"] == {"desiredSize": 1, "minSize": 1, "maxSize": 2}
+        assert group.inputs["capacityType"] == "ON_DEMAND"
         assert group.ignore_changes == ("scalingConfig.desiredSize",)
 
 
@@ -145,18 +141,13 @@ def test_an_addon_that_is_not_ours_or_a_version_that_eks_has_not_is_refused() ->
     assert "has coredns at latest, and EKS's versions read like v1." in problem
 
 
-def test_the_volume_driver_tags_what_it_makes_and_reports_its_limits(foundation: Recorded) -> None:
-    driver = foundation.one(ADDON, "cluster-addon-aws-ebs-csi-driver")
-    told = json.loads(driver.inputs["configurationValues"])
-    assert told["controller"]["extraVolumeTags"]["stillwater:cluster"] == "orders"
-    assert told["node"]["enableMetrics"] is True
-
-
-def test_what_needs_the_metadata_service_is_on_nodes_network(foundation: Recorded) -> None:
+def test_the_volume_driver_reports_its_limits_and_needs_no_metadata_service(
+    foundation: Recorded,
+) -> None:
     driver = foundation.one(ADDON, "cluster-addon-aws-ebs-csi-driver")
     told = json.loads(driver.inputs["configurationValues"])
     assert told["controller"]["region"] == "us-east-1"
-    assert told["node"]["hostNetwork"] is True
+    assert told["node"] == {"enableMetrics": True, "hostNetwork": True}
 
 
 def test_nobody_reaches_the_api_server_from_outside_unless_named(control_plane: Resource) -> None:
@@ -175,16 +166,6 @@ def test_all_control_plane_logs_expire(foundation: Recorded, control_plane: Reso
     assert logs.inputs["name"] == "/aws/eks/test-orders/cluster"
     assert logs.inputs["retentionInDays"] == 90
     assert logs.name in control_plane.depends_on
-
-
-def test_system_nodes_are_never_spot(foundation: Recorded) -> None:
-    assert {g.inputs["capacityType"] for g in foundation.of(NODE_GROUP)} == {"ON_DEMAND"}
-
-
-def test_the_volume_driver_knows_every_value_it_is_told() -> None:
-    told = configuration("aws-ebs-csi-driver", "eu-west-1", {"team": "streaming"})
-    assert told is not None
-    assert unknown_values("aws-ebs-csi-driver-2.64.0", told) == []
 
 
 @pytest.mark.parametrize(
@@ -213,43 +194,32 @@ def node_config(encoded: str) -> dict[str, Any]:
     return dict(json.loads(parts[0].get_payload()))
 
 
-@pytest.fixture
-def broker_config(layers: dict[str, Recorded]) -> dict[str, Any]:
+def test_a_broker_node_joins_its_cluster_and_outlasts_the_grace_of_its_pods(
+    layers: dict[str, Recorded],
+) -> None:
     template = layers["kafka"].one(TEMPLATE, "nodes-us-east-1b-broker-template")
-    return dict(node_config(template.inputs["userData"])["spec"])
-
-
-def test_a_broker_node_joins_its_own_cluster(broker_config: dict[str, Any]) -> None:
-    assert broker_config["cluster"] == {
-        "name": "test-orders",
-        "apiServerEndpoint": ENDPOINT,
-        "certificateAuthority": CA,
-        "cidr": "172.20.0.0/16",
+    told = node_config(template.inputs["userData"])["spec"]
+    config = told["kubelet"].pop("config")
+    assert told == {
+        "cluster": {
+            "name": "test-orders",
+            "apiServerEndpoint": ENDPOINT,
+            "certificateAuthority": CA,
+            "cidr": "172.20.0.0/16",
+        },
+        "kubelet": {
+            "flags": [
+                "--node-labels=stillwater.dev/pool=broker",
+                "--register-with-taints=dedicated=kafka:NoSchedule",
+            ]
+        },
     }
-
-
-def test_a_broker_node_registers_with_its_pool_and_the_taint(broker_config: dict[str, Any]) -> None:
-    assert broker_config["kubelet"]["flags"] == [
-        "--node-labels=stillwater.dev/pool=broker",
-        "--register-with-taints=dedicated=kafka:NoSchedule",
-    ]
-
-
-def test_the_kubelet_outlasts_the_grace_of_its_pods(broker_config: dict[str, Any]) -> None:
-    config = broker_config["kubelet"]["config"]
     total, critical = (
         int(config[key].removesuffix("s"))
         for key in ("shutdownGracePeriod", "shutdownGracePeriodCriticalPods")
     )
     assert total - critical > spec().timings.pod_grace_seconds
     assert critical > 0
-
-
-def test_every_pool_and_zone_has_a_template_of_its_own(layers: dict[str, Recorded]) -> None:
-    names = {template.name for template in layers["kafka"].of(TEMPLATE)}
-    assert names == {
-        f"nodes-{zone}-{pool}-template" for zone in ZONES for pool in ("controller", "broker")
-    }
 
 
 @every_case(
@@ -319,18 +289,3 @@ def test_the_users_tags_are_kept_but_never_hide_ours() -> None:
     )
     assert tags.everywhere["team"] == "x"
     assert tags.everywhere["stillwater:cluster"] == "orders"
-
-
-def test_group_tags_say_which_of_them_instances_inherit() -> None:
-    tags = group_tags({"a": "1"}, {"b": "2"})
-    expected = [("a", "1", True), ("b", "2", False)]
-    assert [(t.key, t.value, t.propagate_at_launch) for t in tags] == expected
-
-
-def test_the_kubeconfig_holds_no_secret_and_never_changes() -> None:
-    config = kubeconfig("orders", "us-east-1", "https://eks.example", "Y2E=")
-    assert config == kubeconfig("orders", "us-east-1", "https://eks.example", "Y2E=")
-    (user,) = json.loads(config)["users"]
-    assert set(user["user"]) == {"exec"}
-    assert user["user"]["exec"]["command"] == "aws"
-    assert "orders" in user["user"]["exec"]["args"]

@@ -18,7 +18,7 @@ import pytest
 
 from core.cost import pricing
 from core.ground import constants
-from infra.alerts.dashboards import UID_LIMIT, cluster_values, dashboards, rule_file, text, uid
+from infra.alerts.dashboards import UID_LIMIT, cluster_values, dashboards, rule_file, uid
 from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
 from tests.unit.infra.programs import description, prometheus_alerts, run_layer, spec
 from tests.unit.infra.recording import Recorded
@@ -128,12 +128,6 @@ def test_panels_fill_lines_and_lie_on_nobody(name: str) -> None:
     assert len({panel["title"] for panel in panels(name)}) == len(panels(name))
 
 
-def test_the_same_description_is_the_same_text() -> None:
-    assert {k: text(d) for k, d in dashboards(spec()).items()} == {
-        k: text(d) for k, d in DASHBOARDS.items()
-    }
-
-
 def test_a_dashboards_address_is_its_clusters_and_fits() -> None:
     assert {d["uid"] for d in DASHBOARDS.values()} == {
         f"stillwater-test-orders-{name}" for name in DASHBOARDS
@@ -227,25 +221,14 @@ def test_no_alert_has_anothers_name() -> None:
     )
 
 
-def group_names(**changed: object) -> list[str]:
-    return [group["name"] for group in rule_file(spec(**changed))["groups"]]
-
-
-def test_every_subject_is_watched() -> None:
-    assert group_names(connect={}) == [
-        "orders-controllers",
-        "orders-metadata",
-        "orders-replicas",
-        "orders-brokers",
-        "orders-rotation",
-        "orders-volumes",
-        "orders-certificates",
-        "orders-connect",
-    ]
-
-
-def test_without_connect_nobody_watches_it() -> None:
-    assert "orders-connect" not in group_names()
+def test_every_subject_is_watched_and_connect_where_it_is() -> None:
+    with_connect, without = (
+        [group["name"] for group in rule_file(described)["groups"]]
+        for described in (spec(connect={}), spec())
+    )
+    subjects = ("controllers", "metadata", "replicas", "brokers", "rotation", "volumes")
+    expected = [f"orders-{subject}" for subject in (*subjects, "certificates")]
+    assert (with_connect, without) == ([*expected, "orders-connect"], expected)
 
 
 def test_the_address_of_the_runbooks_is_the_descriptions() -> None:

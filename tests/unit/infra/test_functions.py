@@ -14,7 +14,7 @@ from core.settings.functions import HealthSettings, TickSettings, kept_fields
 from handlers import health as handler
 from infra.functions.catalogue import EVERY, LOOP, SAMPLES
 from infra.functions.webhook import WEBHOOK
-from tests.unit.infra.programs import description, run_changed, run_layer, spec
+from tests.unit.infra.programs import description, run_changed, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 from tests.unit.infra.told import told
 
@@ -109,34 +109,9 @@ def test_a_broker_is_watched_for_at_least_its_session_timeout() -> None:
 
 def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     anonymous = {"tls": False, "authentication": "none", "anonymous_clients": True}
-    raw = description(kafka={"listener": anonymous, "authorization": "none"})
-    outputs: dict[str, dict[str, object]] = {
-        "test-foundation": {
-            "eks_endpoint": "https://eks.example",
-            "eks_ca": "Y2E=",
-            "vpc_id": "vpc-1",
-            "cluster_security_group_id": "sg-1",
-            "private_subnet_ids": {z: f"subnet-{z}" for z in raw["availability_zones"]},
-        },
-        "test-platform": {
-            "events_queue_arn": "arn:events",
-            "nth_queue_arn": "arn:nth",
-            "nth_queue_url": "https://nth",
-        },
-        "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
-    }
-    recorded = run_layer("operations", raw, outputs)
+    recorded = run_changed("operations", kafka={"listener": anonymous, "authorization": "none"})
     assert told(recorded, "handlers-tick-function", TickSettings).kafka.security == "PLAINTEXT"
-    role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
-    granted = [rule["resources"] for rule in role.inputs["rules"]]
-    operator = [
-        ["persistentvolumeclaims"],
-        ["kafkas"],
-        ["kafkanodepools", "kafkarebalances"],
-        ["strimzipodsets"],
-    ]
-    others = [*operator, *[["poddisruptionbudgets"]] * 2]
-    assert granted == [["pods"], *others, ["pods/proxy"]]
+    assert not any("secrets" in right for right in granted(recorded)["handlers", "kafka"])
 
 
 def test_queues_wake_their_functions_and_take_back_single_messages(operations: Recorded) -> None:
@@ -192,75 +167,62 @@ def test_only_who_speaks_to_the_cluster_stands_in_the_vpc(operations: Recorded) 
     assert placed == {f"handlers.{role}.handler" for role in asking & ROLES}
 
 
-@pytest.mark.parametrize(
-    ("role", "entry", "group"),
-    [
-        ("tick", "handlers-access-tick-entry", "stillwater:handlers"),
-        ("sweep", "sweep-access-entry", "stillwater:sweep"),
-        ("rotate", "rotate-access-entry", "stillwater:rotate"),
-        ("volumes", "volumes-access-entry", "stillwater:volumes"),
-    ],
-)
-def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
-    operations: Recorded, role: str, entry: str, group: str
-) -> None:
-    inputs = operations.one("eks/accessEntry:AccessEntry", entry).inputs
-    assert inputs["principalArn"].endswith(f":role/test-orders-{role}")
-    assert inputs["kubernetesGroups"] == [group]
+RBAC = "rbac.authorization.k8s.io/v1:"
+PODS = [f"controller-{zone}-{number}" for number, zone in enumerate("abc")]
+PODS += [f"broker-{zone}-{(number + 1) * 10}" for number, zone in enumerate("abc")]
+METRICS = ", ".join(f"get pods/proxy orders-{pod}:9404" for pod in PODS)
+AUTHORITY = "get secrets orders-cluster-ca-cert, get secrets orders-stillwater"
+KAFKA = "get kafkas orders"
+# Role and namespace -> what is granted; what has a name, by that name alone.
+GRANTED = {
+    ("handlers", None): "get nodes, list nodes, patch nodes, list csinodes, "
+    "list volumeattachments, delete volumeattachments, list pods",
+    ("handlers", "kafka"): "get pods, patch pods, list persistentvolumeclaims, "
+    "list kafkanodepools, list kafkarebalances, list strimzipodsets, list poddisruptionbudgets, "
+    f"patch poddisruptionbudgets orders-staying, {KAFKA}, {AUTHORITY}-tick, {METRICS}",
+    ("health", "kafka"): f"list pods, list kafkarebalances, {KAFKA}, {AUTHORITY}-health, {METRICS}",
+    ("rotate", None): "list nodes, list csinodes",
+    ("rotate", "kafka"): "list pods, list kafkanodepools, list kafkarebalances, "
+    f"list strimzipodsets, {KAFKA}, {AUTHORITY}-rotate, {METRICS}",
+    ("sweep", None): "list nodes, list csinodes",
+    ("sweep", "kafka"): "list pods, list kafkarebalances",
+    ("volumes", None): "list persistentvolumes, list volumeattributesclasses",
+    ("volumes", "kafka"): "list persistentvolumeclaims, list kafkanodepools, "
+    f"{KAFKA}, {AUTHORITY}-volumes",
+    ("volumes", "monitoring"): "get services/proxy prometheus:9090",
+}
 
 
-def test_the_sweep_lists_nodes_pods_and_rebalances_and_nothing_else(operations: Recorded) -> None:
-    rbac = "rbac.authorization.k8s.io/v1:"
-    rules = operations.one(f"{rbac}ClusterRole", "sweep-access-role").inputs["rules"]
-    expected = [(["nodes"], ["list"]), (["csinodes"], ["list"])]
-    assert [(rule["resources"], rule["verbs"]) for rule in rules] == expected
-    inside = operations.one(f"{rbac}Role", "sweep-access-role").inputs
-    assert inside["metadata"]["namespace"] == "kafka"
-    listed = [(["pods"], ["list"]), (["kafkarebalances"], ["list"])]
-    assert [(r["resources"], r["verbs"]) for r in inside["rules"]] == listed
-    binding = operations.one(f"{rbac}ClusterRoleBinding", "sweep-access-role-binding").inputs
-    assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
+def granted(layer: Recorded) -> dict[tuple[str, str | None], set[str]]:
+    """Return what each role of a layer grants: a verb, a resource, and a name if it has one."""
+    return {
+        (metadata["name"].removeprefix("stillwater-"), metadata.get("namespace")): {
+            " ".join((verb, resource, *name))
+            for rule in role.inputs["rules"]
+            for verb in rule["verbs"]
+            for resource in rule["resources"]
+            for name in [[each] for each in rule.get("resourceNames", ())] or [[]]
+        }
+        for kind in ("ClusterRole", "Role")
+        for role in layer.of(f"{RBAC}{kind}")
+        for metadata in [role.inputs["metadata"]]
+    }
 
 
-def test_who_plans_a_rotation_reads_and_changes_nothing(operations: Recorded) -> None:
-    rbac = "rbac.authorization.k8s.io/v1:"
-    everywhere = operations.one(f"{rbac}ClusterRole", "rotate-access-cluster-role").inputs["rules"]
-    inside = operations.one(f"{rbac}Role", "rotate-access-role").inputs["rules"]
-    assert {verb for rule in (*everywhere, *inside) for verb in rule["verbs"]} == {"list", "get"}
-    named = {r for rule in inside if rule["verbs"] == ["get"] for r in rule["resources"]}
-    assert named == {"secrets", "pods/proxy", "kafkas"}
-    assert all(rule["resourceNames"] for rule in inside if rule["verbs"] == ["get"])
-
-
-def test_in_the_cluster_it_may_list_mark_and_read_a_few_things(operations: Recorded) -> None:
-    rbac = "rbac.authorization.k8s.io/v1:"
-    everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
-        "rules"
-    ]
-    inside = operations.one(f"{rbac}Role", "handlers-access-role").inputs["rules"]
-    granted = [(r["resources"], r["verbs"], r.get("resourceNames")) for r in everywhere + inside]
-    pods = [f"controller-{zone}-{i}" for i, zone in enumerate("abc")]
-    pods += [f"broker-{zone}-{(i + 1) * 10}" for i, zone in enumerate("abc")]
-    assert granted == [
-        (["nodes"], ["get", "list", "patch"], None),
-        (["csinodes", "volumeattachments"], ["list"], None),
-        (["volumeattachments"], ["delete"], None),
-        (["pods"], ["list"], None),
-        (["pods"], ["get", "patch"], None),
-        (["persistentvolumeclaims"], ["list"], None),
-        (["kafkas"], ["get"], ["orders"]),
-        (["kafkanodepools", "kafkarebalances"], ["list"], None),
-        (["strimzipodsets"], ["list"], None),
-        (["poddisruptionbudgets"], ["list"], None),
-        (["poddisruptionbudgets"], ["patch"], ["orders-staying"]),
-        (["secrets"], ["get"], ["orders-cluster-ca-cert", "orders-stillwater-tick"]),
-        (["pods/proxy"], ["get"], [f"orders-{pod}:9404" for pod in pods]),
-    ]
-    bindings = {"ClusterRoleBinding": "cluster-role-binding", "RoleBinding": "role-binding"}
-    for kind, name in bindings.items():
-        binding = operations.one(f"{rbac}{kind}", f"handlers-access-{name}").inputs
-        (subject,) = binding["subjects"]
-        assert (subject["kind"], subject["name"]) == ("Group", "stillwater:handlers")
+def test_in_the_cluster_each_function_may_do_what_is_listed_alone(operations: Recorded) -> None:
+    assert granted(operations) == {key: set(what.split(", ")) for key, what in GRANTED.items()}
+    for kind in ("ClusterRole", "Role"):
+        for each in operations.of(f"{RBAC}{kind}Binding"):
+            role = each.inputs["roleRef"]["name"].removeprefix("stillwater-")
+            (subject,) = each.inputs["subjects"]
+            assert (subject["kind"], subject["name"]) == ("Group", f"stillwater:{role}")
+    groups = {
+        entry.inputs["principalArn"].rpartition("-")[2]: entry.inputs["kubernetesGroups"]
+        for entry in operations.of("eks/accessEntry:AccessEntry")
+    }
+    of_their_own = ("health", "rotate", "sweep", "volumes")
+    expected = {role: [f"stillwater:{role}"] for role in of_their_own}
+    assert groups == {**expected, "tick": ["stillwater:handlers"]}
 
 
 def test_admission_limits_what_the_tick_writes_and_nobody_else(operations: Recorded) -> None:
@@ -312,53 +274,21 @@ def test_the_ledger_forgets_by_itself_and_can_be_restored(operations: Recorded) 
     assert index["keySchemas"] == [{"attributeName": "open", "keyType": "HASH"}]
 
 
-RBAC = "rbac.authorization.k8s.io/v1:"
-
-
 @pytest.fixture(scope="module")
 def connected(cache: None) -> Recorded:
     return run_changed("operations", connect={"replicas": 2, "startup_seconds": 300})
 
 
-def granted(recorded: Recorded) -> list[tuple[object, ...]]:
-    rules = recorded.one(f"{RBAC}Role", "health-role").inputs["rules"]
-    return [(rule["resources"], rule["verbs"], rule.get("resourceNames")) for rule in rules]
-
-
 def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected: Recorded) -> None:
-    assert granted(connected) == [
-        (["pods"], ["list"], None),
-        (["kafkas"], ["get"], ["orders"]),
-        (["kafkarebalances"], ["list"], None),
-        (
-            ["pods/proxy"],
-            ["get"],
-            [
-                *(f"orders-controller-{zone}-{n}:9404" for n, zone in enumerate("abc")),
-                *(
-                    f"orders-broker-{zone}-{n}:9404"
-                    for n, zone in zip((10, 20, 30), "abc", strict=True)
-                ),
-                "orders-connect-connect-0:8083",
-                "orders-connect-connect-1:8083",
-            ],
-        ),
-        (["secrets"], ["get"], ["orders-cluster-ca-cert", "orders-stillwater-health"]),
-    ]
+    workers = {f"get pods/proxy orders-connect-connect-{number}:8083" for number in (0, 1)}
+    before = set(GRANTED["health", "kafka"].split(", "))
+    assert granted(connected)["health", "kafka"] == before | workers
 
 
 def test_without_connect_and_metrics_it_reaches_no_pod(cache: None) -> None:
     bare = run_changed("operations", metrics={"enabled": False})
-    kinds = [["pods"], ["kafkas"], ["kafkarebalances"], ["secrets"]]
-    assert [resources for resources, *_ in granted(bare)] == kinds
+    assert not any("pods/proxy" in right for right in granted(bare)["health", "kafka"])
     assert not told(bare, "health-function-function", HealthSettings).exporters
-
-
-def test_it_is_known_to_the_cluster_by_a_group_of_its_own(connected: Recorded) -> None:
-    entry = connected.one("eks/accessEntry:AccessEntry", "health-entry").inputs
-    binding = connected.one(f"{RBAC}RoleBinding", "health-role-binding").inputs
-    assert entry["principalArn"].endswith(":role/test-orders-health")
-    assert [s["name"] for s in binding["subjects"]] == entry["kubernetesGroups"]
 
 
 def test_only_its_schedule_and_the_accounts_policies_invoke_it(connected: Recorded) -> None:
@@ -441,3 +371,5 @@ def test_no_layer_before_the_functions_makes_a_hook(layers: dict[str, Recorded])
 def test_a_hook_comes_after_all_that_answers_it(hooks: list[Resource]) -> None:
     for hook in hooks:
         assert hook.depends_on >= ANSWERING, hook.name
+        assert hook.inputs["defaultResult"] == "ABANDON"
+        assert hook.inputs["lifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"

@@ -1,11 +1,10 @@
 """infra.kafka and Strimzi's release: pools pinned to their zones, and names Strimzi will derive."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
 
 from core.ground import naming
 from infra.alerts.dashboards import cluster_values, dashboards, text
@@ -24,7 +23,6 @@ from tests.unit.infra.programs import (
 from tests.unit.infra.recording import Recorded
 
 STRIMZI = "kafka.strimzi.io/v1:"
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @pytest.fixture
@@ -32,21 +30,6 @@ def pools(layers: dict[str, Recorded]) -> dict[str, dict[str, Any]]:
     """The KafkaNodePools by their name in the cluster."""
     found = layers["kafka"].of(f"{STRIMZI}KafkaNodePool")
     return {pool.inputs["metadata"]["name"]: pool.inputs for pool in found}
-
-
-def test_each_pool_and_zone_is_a_node_pool_with_its_ids(pools: dict[str, dict[str, Any]]) -> None:
-    ids = {
-        name: pool["metadata"]["annotations"]["strimzi.io/next-node-ids"]
-        for name, pool in pools.items()
-    }
-    assert ids == {
-        "controller-a": "[0]",
-        "controller-b": "[1]",
-        "controller-c": "[2]",
-        "broker-a": "[10-19]",
-        "broker-b": "[20-29]",
-        "broker-c": "[30-39]",
-    }
 
 
 def test_a_pod_that_asks_for_its_node_is_refused_and_strimzis_ask_for_nothing(
@@ -60,53 +43,42 @@ def test_a_pod_that_asks_for_its_node_is_refused_and_strimzis_ask_for_nothing(
     assert chosen == {"name": "STRIMZI_POD_SECURITY_PROVIDER_CLASS", "value": "restricted"}
 
 
-def test_pods_never_leave_the_zone_and_nodes_of_a_pool(pools: dict[str, dict[str, Any]]) -> None:
-    for zone in ZONES:
-        for pool in ("broker", "controller"):
-            pod = pools[naming.kafka_node_pool(pool, zone)]["spec"]["template"]["pod"]
-            (term,) = pod["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-            allowed = {e["key"]: (e["operator"], e["values"]) for e in term["matchExpressions"]}
-            assert allowed == {
-                "topology.kubernetes.io/zone": ("In", [zone]),
-                "stillwater.dev/pool": ("In", [pool]),
-            }
-
-
-def test_no_two_kafka_pods_share_a_node(pools: dict[str, dict[str, Any]]) -> None:
-    for pool in pools.values():
-        (apart,) = pool["spec"]["template"]["pod"]["affinity"]["podAntiAffinity"][REQUIRED]
-        assert apart["topologyKey"] == "kubernetes.io/hostname"
-        expected = {"strimzi.io/cluster": "orders", "strimzi.io/name": "orders-kafka"}
-        assert apart["labelSelector"]["matchLabels"] == expected
-
-
-def test_pods_tolerate_the_taint_their_nodes_register_with(
-    layers: dict[str, Recorded], pools: dict[str, dict[str, Any]]
+def test_a_pod_stays_in_its_zone_and_pool_and_shares_its_node_with_no_other(
+    pools: dict[str, dict[str, Any]],
 ) -> None:
-    for pool in pools.values():
-        (toleration,) = pool["spec"]["template"]["pod"]["tolerations"]
-        assert toleration == {
-            "key": "dedicated",
-            "operator": "Equal",
-            "value": "kafka",
-            "effect": "NoSchedule",
+    for zone, pool in itertools.product(ZONES, ("broker", "controller")):
+        place = {"topology.kubernetes.io/zone": zone, "stillwater.dev/pool": pool}
+        expressions = [{"key": k, "operator": "In", "values": [v]} for k, v in place.items()]
+        kafkas = {"strimzi.io/cluster": "orders", "strimzi.io/name": "orders-kafka"}
+        apart = {
+            "labelSelector": {"matchLabels": kafkas},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        assert pools[naming.kafka_node_pool(pool, zone)]["spec"]["template"]["pod"] == {
+            "affinity": {
+                "nodeAffinity": {
+                    required: {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+                },
+                "podAntiAffinity": {required: [apart]},
+            },
+            "tolerations": [
+                {"key": "dedicated", "operator": "Equal", "value": "kafka", "effect": "NoSchedule"}
+            ],
+            # A pool's pod template replaces Kafka's whole; without this a broker would get 30 s.
+            "terminationGracePeriodSeconds": spec().timings.pod_grace_seconds,
         }
 
 
-def test_every_pools_own_template_repeats_the_grace(pools: dict[str, dict[str, Any]]) -> None:
-    # A pool's pod template replaces Kafka's whole; without this a broker would get 30 s.
-    for pool in pools.values():
-        grace = pool["spec"]["template"]["pod"]["terminationGracePeriodSeconds"]
-        assert grace == spec().timings.pod_grace_seconds
-
-
 def test_volumes_are_never_deleted_with_their_claim(pools: dict[str, dict[str, Any]]) -> None:
-    volumes = pools["broker-a"]["spec"]["storage"]["volumes"]
+    for pool in pools.values():
+        for volume in pool["spec"]["storage"]["volumes"]:
+            assert (volume["deleteClaim"], volume["class"]) == (False, naming.STORAGE_CLASS)
+    storage = pools["broker-a"]["spec"]["storage"]
+    assert storage["type"] == "jbod"
+    volumes = storage["volumes"]
     expected = [(0, "100Gi", "gp3-4000-250"), (1, "50Gi", "gp3-3000-125")]
     assert [(v["id"], v["size"], v["volumeAttributesClass"]) for v in volumes] == expected
-    for volume in volumes:
-        assert volume["deleteClaim"] is False
-        assert volume["class"] == naming.STORAGE_CLASS
     assert [v.get("kraftMetadata") for v in volumes] == ["shared", None]
 
 
@@ -154,11 +126,6 @@ def test_clients_are_told_an_address_per_broker_that_its_certificate_covers() ->
     configuration = listener["configuration"]
     assert configuration["advertisedPortTemplate"] == "10000 + {nodeId}"
     assert configuration["advertisedHostTemplate"] in configuration["bootstrap"]["alternativeNames"]
-
-
-def test_clients_start_from_one_broker_of_every_zone() -> None:
-    host = "kafka.stillwater.internal"
-    assert bootstrap_servers(spec()) == [f"{host}:{port}" for port in (10010, 10020, 10030)]
 
 
 def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() -> None:
@@ -221,9 +188,7 @@ def test_an_operator_that_makes_budgets_is_told_a_number_of_pods() -> None:
     # A percentage lets nothing be evicted where the owner has no scale.
     assert budget == {"maxUnavailable": 1}
     assert values(theirs)["generatePodDisruptionBudget"] is True
-
-
-def test_where_the_budgets_are_ours_the_operator_makes_none() -> None:
+    # Where they are ours, it makes none.
     assert "template" not in kafka_spec(spec())["kafka"]
     assert values(spec())["generatePodDisruptionBudget"] is False
 
@@ -338,14 +303,6 @@ def test_its_node_pools_keep_the_ids_of_their_zones(grouped: Recorded) -> None:
     }
 
 
-def test_its_groups_stand_in_its_zones_alone(grouped: Recorded) -> None:
-    assert {group.name for group in grouped.of("autoscaling/group:Group")} == {
-        *(f"nodes-{zone}-controller" for zone in ZONES),
-        *(f"nodes-{zone}-broker" for zone in (*ZONES, FOURTH)),
-        *(f"nodes-{zone}-edges" for zone in (ZONES[0], FOURTH)),
-    }
-
-
 def test_karpenter_launches_its_nodes_in_its_zones_alone(launched: Recorded) -> None:
     names = {pool.inputs["metadata"]["name"] for pool in launched.of("karpenter.sh/v1:NodePool")}
     assert {name for name in names if not name.startswith("broker")} == {
@@ -383,10 +340,10 @@ def test_the_functions_reach_the_last_of_its_ids(pinned: dict[str, Recorded]) ->
     assert rules == [(first + 10, first + 139)]
 
 
-def test_clients_start_from_the_zones_it_has() -> None:
-    started = [int(each.rsplit(":")[-1]) for each in bootstrap_servers(spec(**GROWN))]
-    first = spec().kafka.listener.first_advertised_port
-    assert started == [first + node for node in (10, 20, 30, 40, 100, 130)]
+def test_clients_start_from_one_broker_of_every_zone_a_pool_has() -> None:
+    host, first = "kafka.stillwater.internal", spec().kafka.listener.first_advertised_port
+    expected = [f"{host}:{first + node}" for node in (10, 20, 30, 40, 100, 130)]
+    assert bootstrap_servers(spec(**GROWN)) == expected
 
 
 def test_alerts_count_its_nodes_where_they_are() -> None:
@@ -406,8 +363,6 @@ def test_costs_are_asked_for_where_its_nodes_are() -> None:
 
 
 RELEASE = "helm.sh/v3:Release"
-CHARTS = Path(__file__).parents[4] / "shared" / "data" / "charts"
-CHART = CHARTS / f"strimzi-kafka-operator-{STRIMZI_CHART_VERSION}.values.yaml"
 
 
 def test_it_watches_kafkas_namespace_alone_and_waits_as_long_as_a_gated_pod_takes() -> None:
@@ -432,17 +387,3 @@ def test_its_rights_need_the_namespace_first(layers: dict[str, Recorded]) -> Non
 def test_an_operator_that_is_already_there_is_left_alone(cache: None) -> None:
     layer = run_changed("kafka", strimzi={"operator": "external"})
     assert [r.name for r in layer.of(RELEASE) if "strimzi" in r.name] == []
-
-
-@pytest.mark.skipif(not CHART.exists(), reason="the chart's own values are not here")
-def test_every_value_is_one_the_chart_knows() -> None:
-    known = yaml.safe_load(CHART.read_text())
-    assert list(_unknown(values(spec()), known)) == []
-
-
-def _unknown(given: Mapping[str, Any], known: Mapping[str, Any], at: str = "") -> Iterator[str]:
-    for key, value in given.items():
-        if key not in known:
-            yield f"{at}{key}"
-        elif isinstance(value, Mapping) and isinstance(known[key], Mapping) and known[key]:
-            yield from _unknown(value, known[key], f"{at}{key}.")

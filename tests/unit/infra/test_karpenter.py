@@ -9,7 +9,6 @@ import pytest
 from core.cluster import parse
 from core.settings.functions import TickSettings
 from infra.nodes.karpenter import budgets
-from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer, spec
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.test_adopted import run as run_adopted
@@ -56,22 +55,23 @@ def test_every_pool_has_a_node_pool_in_every_zone_and_no_group(kafka: Recorded) 
     assert kafka.outputs["auto_scaling_groups"] == {}
 
 
-def test_a_node_never_expires_and_is_never_spot(kafka: Recorded) -> None:
-    for pool in pools(kafka).values():
-        assert pool["template"]["spec"]["expireAfter"] == "Never"
-        assert "terminationGracePeriod" not in pool["template"]["spec"]
+def test_a_node_is_kafkas_alone_never_expires_and_ends_when_it_is_empty(kafka: Recorded) -> None:
+    for name, pool in pools(kafka).items():
+        template, role = pool["template"], name.rpartition("-")[0]
         assert requirements(pool)["karpenter.sh/capacity-type"] == ["on-demand"]
-
-
-def test_only_an_empty_node_is_ended_and_one_at_a_time(kafka: Recorded) -> None:
-    for pool in pools(kafka).values():
-        assert pool["disruption"]["consolidationPolicy"] == "WhenEmpty"
-        allowed = {
-            reason: budget["nodes"]
-            for budget in pool["disruption"]["budgets"]
-            for reason in budget["reasons"]
+        assert template["metadata"]["labels"] == {"stillwater.dev/pool": role}
+        # Without a terminationGracePeriod.
+        assert {k: v for k, v in template["spec"].items() if k != "requirements"} == {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": role},
+            "taints": [{"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}],
+            "expireAfter": "Never",
         }
-        assert allowed == {"Empty": "1", "Drifted": "0", "Underutilized": "0"}
+        disruption = pool["disruption"]
+        assert disruption["consolidationPolicy"] == "WhenEmpty"
+        assert disruption["budgets"] == [
+            {"reasons": ["Empty"], "nodes": "1"},
+            {"reasons": ["Drifted", "Underutilized"], "nodes": "0"},
+        ]
 
 
 def test_what_has_drifted_goes_behind_the_gate_and_in_the_window_alone() -> None:
@@ -100,15 +100,6 @@ def test_without_gate_or_window_nothing_that_has_drifted_goes(lacking: str) -> N
     assert drifted == {"nodes": "0", "reasons": ["Drifted", "Underutilized"]}
 
 
-def test_nodes_are_kafkas_alone(kafka: Recorded) -> None:
-    for name, pool in pools(kafka).items():
-        assert pool["template"]["spec"]["taints"] == [
-            {"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}
-        ]
-        labels = pool["template"]["metadata"]["labels"]
-        assert labels == {"stillwater.dev/pool": name.rpartition("-")[0]}
-
-
 def test_its_kubelet_outlasts_the_pods_grace_as_in_a_group(kafka: Recorded) -> None:
     for each in kafka.of(NODE_CLASS):
         message = email.message_from_string(each.inputs["spec"]["userData"])
@@ -119,20 +110,18 @@ def test_its_kubelet_outlasts_the_pods_grace_as_in_a_group(kafka: Recorded) -> N
         assert shutdown - critical > spec().timings.pod_grace_seconds
 
 
-def test_its_nodes_demand_imdsv2_and_encrypt_their_root(kafka: Recorded) -> None:
+def test_its_nodes_demand_imdsv2_encrypt_their_root_and_have_no_tag_of_handlers(
+    kafka: Recorded,
+) -> None:
     for each in kafka.of(NODE_CLASS):
-        options = each.inputs["spec"]["metadataOptions"]
+        told = each.inputs["spec"]
+        options = told["metadataOptions"]
         assert (options["httpTokens"], options["httpPutResponseHopLimit"]) == ("required", 1)
-        (root,) = each.inputs["spec"]["blockDeviceMappings"]
+        (root,) = told["blockDeviceMappings"]
         assert root["ebs"]["encrypted"] is True
-
-
-def test_its_nodes_carry_no_tag_that_is_refused_or_of_handlers(kafka: Recorded) -> None:
-    for each in kafka.of(NODE_CLASS):
-        tags = each.inputs["spec"]["tags"]
-        assert not [key for key in tags if key.startswith("kubernetes.io/cluster")]
-        assert not [key for key in tags if key.startswith("aws-node-termination-handler")]
-        assert tags["stillwater:cluster"] == "orders"
+        # Karpenter refuses the first.
+        others = ("kubernetes.io/cluster", "aws-node-termination-handler")
+        assert not [key for key in told["tags"] if key.startswith(others)]
 
 
 def test_it_hears_interruptions_but_not_health_events_weeks_ahead(platform: Recorded) -> None:
@@ -149,11 +138,6 @@ def test_it_hears_interruptions_but_not_health_events_weeks_ahead(platform: Reco
     }
     values = platform.one(RELEASE, "karpenter-release").inputs["values"]
     assert values["settings"]["interruptionQueue"] == "test-orders-karpenter"
-
-
-def test_its_chart_knows_every_value(platform: Recorded) -> None:
-    values = platform.one(RELEASE, "karpenter-release").inputs["values"]
-    assert unknown_values("karpenter-1.14.1", values) == []
 
 
 def test_its_definitions_come_from_the_chart_that_upgrades_them(platform: Recorded) -> None:
@@ -204,7 +188,6 @@ def test_an_adopted_cluster_with_node_pools_is_read_and_never_written(pools: lis
 
 
 AUTOSCALER = "helm.sh/v3:Release"
-OPTIONS = "k8s.io/cluster-autoscaler/node-template/autoscaling-options"
 KAFKA_GROUPS = {
     f"autoScalingGroup:*:autoScalingGroupName/test-orders-{pool}-?"
     for pool in ("controller", "broker")
@@ -244,14 +227,6 @@ def test_it_may_not_end_a_node_of_kafka(autoscaled: Recorded) -> None:
     assert len(ended) == 1
 
 
-def test_an_idle_node_of_kafka_is_left_alone(layers: dict[str, Recorded]) -> None:
-    for group in layers["kafka"].of("autoscaling/group:Group"):
-        tags = {t["key"]: t for t in group.inputs["tags"]}
-        for option in ("scaledownunneededtime", "scaledownunreadytime"):
-            assert tags[f"{OPTIONS}/{option}"]["value"] == "8760h"
-            assert tags[f"{OPTIONS}/{option}"]["propagateAtLaunch"] is False
-
-
 def test_it_never_moves_nodes_between_zones(values: dict[str, Any]) -> None:
     assert values["extraArgs"]["balance-similar-node-groups"] is False
     assert values["autoDiscovery"] == {"clusterName": "test-orders"}
@@ -261,19 +236,17 @@ def test_a_pod_it_evicts_has_its_own_grace(values: dict[str, Any]) -> None:
     assert values["extraArgs"]["max-graceful-termination-sec"] == 330
 
 
-def test_the_autoscalers_chart_knows_every_value(values: dict[str, Any]) -> None:
-    # extraArgs names flags, which the chart passes on.
-    given = {key: value for key, value in values.items() if key != "extraArgs"}
-    assert unknown_values("cluster-autoscaler-9.59.0", given) == []
-
-
-def test_its_pods_have_credentials_before_they_start(autoscaled: Recorded) -> None:
-    release = autoscaled.one(AUTOSCALER, "autoscaler-release")
-    assert {"autoscaler-role-association", "autoscaler-policy"} <= release.depends_on
+@pytest.mark.parametrize("chart", ["autoscaler", "lbc", "nth"])
+def test_pods_have_credentials_before_they_start(autoscaled: Recorded, chart: str) -> None:
+    release = autoscaled.one(AUTOSCALER, f"{chart}-release")
     association = autoscaled.one(
-        "eks/podIdentityAssociation:PodIdentityAssociation", "autoscaler-role-association"
+        "eks/podIdentityAssociation:PodIdentityAssociation", f"{chart}-role-association"
     )
-    assert association.inputs["serviceAccount"] == "cluster-autoscaler"
+    assert {association.name, f"{chart}-policy"} <= release.depends_on
+    assert association.inputs["namespace"] == release.inputs["namespace"]
+    values = release.inputs["values"]
+    account = values.get("rbac", values)["serviceAccount"]["name"]
+    assert association.inputs["serviceAccount"] == account
 
 
 @pytest.mark.parametrize(

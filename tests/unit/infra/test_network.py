@@ -31,11 +31,15 @@ def test_a_small_vpc_still_has_subnets_aws_accepts() -> None:
 
 def test_each_zone_goes_out_through_its_own_gateway(layers: dict[str, Recorded]) -> None:
     foundation = layers["foundation"]
+    way_out = foundation.one("ec2/route:Route", "network-public-default")
+    assert way_out.inputs["gatewayId"] == "network-gateway-id"
     for zone in ZONES:
         route = foundation.one("ec2/route:Route", f"network-{zone}-private-default")
         assert route.inputs["natGatewayId"] == f"network-{zone}-nat-id"
         gateway = foundation.one("ec2/natGateway:NatGateway", f"network-{zone}-nat")
         assert gateway.inputs["subnetId"] == f"subnet-network-{zone}-public"
+        # AWS fails a public NAT gateway whose VPC has no internet gateway attached yet.
+        assert way_out.name in gateway.depends_on
 
 
 def test_private_subnets_are_zonal_and_give_no_public_address(layers: dict[str, Recorded]) -> None:
@@ -43,16 +47,6 @@ def test_private_subnets_are_zonal_and_give_no_public_address(layers: dict[str, 
         subnet = layers["foundation"].one("ec2/subnet:Subnet", f"network-{zone}-private")
         assert subnet.inputs["availabilityZone"] == zone
         assert not subnet.inputs.get("mapPublicIpOnLaunch", False)
-
-
-def test_a_nat_gateway_comes_after_its_way_out_and_ends_first(layers: dict[str, Recorded]) -> None:
-    """AWS fails a public NAT gateway whose VPC has no internet gateway attached yet."""
-    foundation = layers["foundation"]
-    way_out = foundation.one("ec2/route:Route", "network-public-default")
-    assert way_out.inputs["gatewayId"] == "network-gateway-id"
-    for zone in ZONES:
-        gateway = foundation.one("ec2/natGateway:NatGateway", f"network-{zone}-nat")
-        assert way_out.name in gateway.depends_on
 
 
 def test_the_control_planes_own_subnets_lead_nowhere(layers: dict[str, Recorded]) -> None:
@@ -108,12 +102,10 @@ def services(recorded: Recorded, kind: str) -> set[str]:
 def test_images_and_the_ledger_never_go_through_nat(layers: dict[str, Recorded]) -> None:
     foundation = layers["foundation"]
     assert services(foundation, "Gateway") == {"s3", "dynamodb"}
+    # Others are paid for only when they are asked for.
+    assert services(foundation, "Interface") == set()
     routed = {a.inputs["routeTableId"] for a in foundation.of(ASSOCIATION)}
     assert routed == {f"network-{zone}-private-routes-id" for zone in ZONES}
-
-
-def test_interface_endpoints_are_paid_for_only_when_asked(layers: dict[str, Recorded]) -> None:
-    assert services(layers["foundation"], "Interface") == set()
 
 
 def test_a_private_cluster_reaches_every_api_it_needs(private: Recorded) -> None:

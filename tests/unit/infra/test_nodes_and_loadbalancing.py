@@ -17,7 +17,6 @@ GROUP, LISTENER, BALANCER = (
     "lb/listener:Listener",
     "lb/loadBalancer:LoadBalancer",
 )
-BOOTSTRAP = "balancing-bootstrap"
 BROKER_A = "balancing-us-east-1a-broker-10"
 
 
@@ -41,38 +40,10 @@ def shared(cache: None) -> Recorded:
     )
 
 
-def test_brokers_and_bootstrap_have_listener_group_and_binding(kafka: Recorded) -> None:
-    keys = [
-        BOOTSTRAP,
-        *(f"balancing-{z}-broker-{i}" for z, i in zip(ZONES, (10, 20, 30), strict=True)),
-    ]
-    for type_, part in ((GROUP, "targets"), (LISTENER, "listener"), (BINDING, "binding")):
-        assert {r.name for r in kafka.of(type_)} == {f"{key}-{part}" for key in keys}
-
-
 def test_listeners_have_the_ports_that_brokers_advertise(kafka: Recorded) -> None:
     ports = {listener.inputs["port"] for listener in kafka.of(LISTENER)}
     assert ports == {9094, 10010, 10020, 10030}
     assert {int(server.rpartition(":")[2]) for server in bootstrap_servers(spec())} <= ports
-
-
-def test_a_listener_forwards_to_the_group_its_binding_fills(kafka: Recorded) -> None:
-    group = kafka.one(GROUP, f"{BROKER_A}-targets").inputs["name"]
-    (action,) = kafka.one(LISTENER, f"{BROKER_A}-listener").inputs["defaultActions"]
-    binding = kafka.one(BINDING, f"{BROKER_A}-binding").inputs
-    assert action["type"] == "forward"
-    assert action["targetGroupArn"] == binding["spec"]["targetGroupARN"]
-    assert action["targetGroupArn"].endswith(group)
-    assert group == "test-orders-10"
-
-
-def test_a_binding_names_the_service_and_port_that_strimzi_makes(kafka: Recorded) -> None:
-    found = {
-        binding.inputs["metadata"]["name"]: binding.inputs["spec"]["serviceRef"]
-        for binding in kafka.of(BINDING)
-    }
-    assert found["orders-broker-20"] == {"name": "orders-broker-b-nlb-20", "port": "tcp-nlb"}
-    assert found["orders-bootstrap"] == {"name": "orders-kafka-nlb-bootstrap", "port": "tcp-nlb"}
 
 
 def test_a_binding_leaves_nothing_for_a_webhook_to_fill_in(kafka: Recorded) -> None:
@@ -98,27 +69,17 @@ def test_kafka_waits_for_the_bindings_and_the_label(kafka: Recorded) -> None:
     assert all(namespace.name in binding.depends_on for binding in kafka.of(BINDING))
 
 
-def test_health_is_asked_as_often_as_aws_allows(kafka: Recorded) -> None:
+def test_health_is_asked_as_often_as_aws_allows_and_a_gone_broker_keeps_nothing(
+    kafka: Recorded,
+) -> None:
     for group in kafka.of(GROUP):
-        check = group.inputs["healthCheck"]
+        check, bootstrap = group.inputs["healthCheck"], "bootstrap" in group.name
         assert (check["protocol"], check["interval"], check["healthyThreshold"]) == ("TCP", 5, 2)
-        assert check["timeout"] <= check["interval"]
-
-
-def test_a_gone_broker_keeps_no_connection(kafka: Recorded) -> None:
-    for group in kafka.of(GROUP):
-        assert group.inputs["connectionTermination"] is True
-        assert group.inputs["deregistrationDelay"] == 30
         assert group.inputs["preserveClientIp"] == "false"
-
-
-def test_only_the_bootstrap_may_take_a_zone_out_of_the_name(kafka: Recorded) -> None:
-    for group in kafka.of(GROUP):
+        assert group.inputs["deregistrationDelay"] == 30
+        # Only the bootstrap may take a zone out of the name.
         failover = group.inputs["targetGroupHealth"]["dnsFailover"]
-        bootstrap = group.name == f"{BOOTSTRAP}-targets"
         assert failover["minimumHealthyTargetsCount"] == ("1" if bootstrap else "off")
-        crosses = group.inputs["loadBalancingCrossZoneEnabled"]
-        assert crosses == ("false" if bootstrap else "true")
 
 
 def test_the_balancer_is_internal_and_stands_in_every_zone_of_the_brokers(kafka: Recorded) -> None:
@@ -185,29 +146,26 @@ def values(layers: dict[str, Recorded]) -> dict[str, Any]:
     return dict(layers["platform"].one("helm.sh/v3:Release", "lbc-release").inputs["values"])
 
 
-def test_it_asks_for_target_health_as_often_as_the_spec_says(values: dict[str, Any]) -> None:
+def test_the_controller_asks_often_gates_brokers_and_stands_in_nobody_elses_way(
+    values: dict[str, Any],
+) -> None:
     timings = spec().timings
-    requeue, cap = "RequeueDuration", "MaxExponentialBackoffDelay"
-    assert values[f"targetgroupbinding{requeue}"] == f"{timings.lbc_requeue_seconds}s"
-    assert values[f"targetgroupbinding{cap}"] == f"{timings.lbc_max_backoff_seconds}s"
-
-
-def test_it_gates_brokers_and_never_controllers(values: dict[str, Any]) -> None:
-    assert values["objectSelector"] == {"matchLabels": {"strimzi.io/broker-role": "true"}}
+    told = {
+        # As often as the spec says, and never the metadata service.
+        "targetgroupbindingRequeueDuration": f"{timings.lbc_requeue_seconds}s",
+        "targetgroupbindingMaxExponentialBackoffDelay": f"{timings.lbc_max_backoff_seconds}s",
+        "region": "us-east-1",
+        "vpcId": "network-vpc-id",
+        # Never controllers.
+        "objectSelector": {"matchLabels": {"strimzi.io/broker-role": "true"}},
+        "enableServiceMutatorWebhook": False,
+        "watchNamespace": "kafka",
+        "keepTLSSecret": True,
+    }
+    assert {key: values[key] for key in told} == told
+    assert not any(values["controllerConfig"]["featureGates"].values())
     # Set, it would also apply to a webhook that fails closed.
     assert "webhookNamespaceSelectors" not in values
-
-
-def test_it_stands_in_nobody_elses_way(values: dict[str, Any]) -> None:
-    assert values["enableServiceMutatorWebhook"] is False
-    assert values["watchNamespace"] == "kafka"
-    assert values["keepTLSSecret"] is True
-    assert not any(values["controllerConfig"]["featureGates"].values())
-
-
-def test_it_never_asks_the_metadata_service(values: dict[str, Any]) -> None:
-    assert values["region"] == "us-east-1"
-    assert values["vpcId"]
 
 
 def test_it_moves_targets_of_this_cluster_alone(layers: dict[str, Recorded]) -> None:
@@ -223,25 +181,7 @@ def test_it_moves_targets_of_this_cluster_alone(layers: dict[str, Recorded]) -> 
     assert resource.endswith(":targetgroup/test-orders-*/*")
 
 
-def test_target_groups_carry_the_tags_its_permission_asks_for(layers: dict[str, Recorded]) -> None:
-    for group in layers["kafka"].of("lb/targetGroup:TargetGroup"):
-        assert group.inputs["tags"]["stillwater:cluster"] == "orders"
-        assert group.inputs["tags"]["stillwater:environment"] == "test"
-
-
-def test_it_has_credentials_before_it_starts(layers: dict[str, Recorded]) -> None:
-    platform = layers["platform"]
-    release = platform.one("helm.sh/v3:Release", "lbc-release")
-    association = platform.one(
-        "eks/podIdentityAssociation:PodIdentityAssociation", "lbc-role-association"
-    )
-    assert {association.name, "lbc-policy"} <= release.depends_on
-    assert association.inputs["namespace"] == release.inputs["namespace"]
-    service_account = release.inputs["values"]["serviceAccount"]["name"]
-    assert association.inputs["serviceAccount"] == service_account
-
-
-SCALING_GROUP, HOOK = "autoscaling/group:Group", "autoscaling/lifecycleHook:LifecycleHook"
+SCALING_GROUP = "autoscaling/group:Group"
 TEMPLATE = "ec2/launchTemplate:LaunchTemplate"
 
 
@@ -250,76 +190,51 @@ def groups(layers: dict[str, Recorded]) -> list[Resource]:
     return layers["kafka"].of(SCALING_GROUP)
 
 
-def tags_of(group: Resource) -> dict[str, tuple[str, bool]]:
-    return {t["key"]: (t["value"], t["propagateAtLaunch"]) for t in group.inputs["tags"]}
-
-
-def test_each_pool_has_one_group_per_zone_on_one_subnet(groups: list[Resource]) -> None:
-    places = {group.inputs["name"]: group.inputs["vpcZoneIdentifiers"] for group in groups}
-    assert places == {
-        naming.auto_scaling_group("test-orders", pool, zone): [f"subnet-network-{zone}-private"]
-        for pool in ("controller", "broker")
-        for zone in ZONES
-    }
-
-
-def test_every_node_may_stand_beside_its_replacement(groups: list[Resource]) -> None:
-    for group in groups:
-        wanted = group.inputs["desiredCapacity"]
-        assert group.inputs["minSize"] == wanted
-        assert group.inputs["maxSize"] == 2 * wanted
-        expected = {"minHealthyPercentage": 100, "maxHealthyPercentage": 200}
-        assert group.inputs["instanceMaintenancePolicy"] == expected
-
-
-def test_an_abandoned_termination_keeps_the_instance(groups: list[Resource]) -> None:
-    for group in groups:
-        triggers = group.inputs["instanceLifecyclePolicy"]["retentionTriggers"]
-        assert triggers == {"terminateHookAbandon": "retain"}
-
-
-def test_two_hooks_hold_every_termination_and_give_up_by_abandoning(
-    layers: dict[str, Recorded], groups: list[Resource]
-) -> None:
-    hooks = layers["operations"].of(HOOK)
-    held = {(h.inputs["autoscalingGroupName"], h.inputs["name"]) for h in hooks}
-    assert held == {(g.inputs["name"], hook) for g in groups for hook in ("drain", "gate")}
-    assert {h.inputs["defaultResult"] for h in hooks} == {"ABANDON"}
-    assert {h.inputs["lifecycleTransition"] for h in hooks} == {
-        "autoscaling:EC2_INSTANCE_TERMINATING"
-    }
+GROWING = {
+    "desiredCapacity": 1,
+    "minSize": 1,
+    "maxSize": 2,
+    "instanceMaintenancePolicy": {"minHealthyPercentage": 100, "maxHealthyPercentage": 200},
+    "instanceLifecyclePolicy": {"retentionTriggers": {"terminateHookAbandon": "retain"}},
+    "suspendedProcesses": ["AZRebalance"],
+}
 
 
 def test_replacers_may_raise_desired_and_no_update_refreshes(groups: list[Resource]) -> None:
     for group in groups:
+        # Each node may stand beside its replacement, and an abandoned termination keeps it.
+        assert {key: group.inputs[key] for key in GROWING} == GROWING
         assert group.ignore_changes == ("desiredCapacity",)
-        assert "instanceRefresh" not in group.inputs
+        # No broker ever runs on spot.
+        assert not {"instanceRefresh", "mixedInstancesPolicy"} & group.inputs.keys()
 
 
-def test_instances_inherit_what_others_know_them_by(groups: list[Resource]) -> None:
-    for group in groups:
-        tags = tags_of(group)
-        assert tags["kubernetes.io/cluster/test-orders"] == ("owned", True)
-        assert tags[naming.managed_tag("test-orders")] == ("true", True)
-        assert tags["stillwater:cluster"] == ("orders", True)
-        assert tags["Name"] == (group.inputs["name"], True)
-
-
-def test_an_empty_group_tells_the_autoscaler_its_zone_and_taint(groups: list[Resource]) -> None:
-    template = "k8s.io/cluster-autoscaler/node-template"
-    for group in groups:
-        tags, zone = tags_of(group), group.inputs["vpcZoneIdentifiers"][0].split("-private")[0]
-        zone = zone.removeprefix("subnet-network-")
-        assert tags[f"{template}/label/topology.kubernetes.io/zone"] == (zone, False)
-        assert tags[f"{template}/label/topology.ebs.csi.aws.com/zone"] == (zone, False)
-        assert tags[f"{template}/taint/dedicated"] == ("kafka:NoSchedule", False)
-
-
-def test_no_broker_ever_runs_on_spot(layers: dict[str, Recorded], groups: list[Resource]) -> None:
-    for template in layers["kafka"].of(TEMPLATE):
-        assert "instanceMarketOptions" not in template.inputs
-    for group in groups:
-        assert "mixedInstancesPolicy" not in group.inputs
+def test_a_group_has_the_tags_that_others_know_it_and_its_nodes_by(kafka: Recorded) -> None:
+    tags = kafka.one(SCALING_GROUP, "nodes-us-east-1a-broker").inputs["tags"]
+    autoscaler = "k8s.io/cluster-autoscaler"
+    template = f"{autoscaler}/node-template"
+    found = {each["key"]: each["value"] for each in tags if each["propagateAtLaunch"]}
+    assert found == {
+        "Name": "test-orders-broker-a",
+        naming.managed_tag("test-orders"): "true",
+        "kubernetes.io/cluster/test-orders": "owned",
+        "managed-by": "stillwater",
+        "stillwater:cluster": "orders",
+        "stillwater:environment": "test",
+        "stillwater:pool": "broker",
+    }
+    assert {each["key"]: each["value"] for each in tags if each["key"] not in found} == {
+        f"{autoscaler}/enabled": "true",
+        f"{autoscaler}/test-orders": "owned",
+        # An idle node of Kafka's is left alone.
+        f"{template}/autoscaling-options/scaledownunneededtime": "8760h",
+        f"{template}/autoscaling-options/scaledownunreadytime": "8760h",
+        # Of an empty group it knows what a node will be.
+        f"{template}/label/stillwater.dev/pool": "broker",
+        f"{template}/label/topology.ebs.csi.aws.com/zone": "us-east-1a",
+        f"{template}/label/topology.kubernetes.io/zone": "us-east-1a",
+        f"{template}/taint/dedicated": "kafka:NoSchedule",
+    }
 
 
 @pytest.mark.parametrize("layer", ["foundation", "kafka"])
@@ -329,8 +244,7 @@ def test_templates_demand_imdsv2_and_encryption(layers: dict[str, Recorded], lay
         assert template.inputs["metadataOptions"]["httpPutResponseHopLimit"] == 1
         (root,) = template.inputs["blockDeviceMappings"]
         assert root["ebs"]["encrypted"] == "true"
-        launched = {t["resourceType"] for t in template.inputs["tagSpecifications"]}
-        assert launched == {"instance", "volume", "network-interface"}
+        assert "instanceMarketOptions" not in template.inputs
 
 
 def test_nodes_may_join_before_the_first_of_them_starts(layers: dict[str, Recorded]) -> None:

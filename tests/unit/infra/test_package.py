@@ -18,6 +18,7 @@ from infra.package.broker_nodes import BrokerNodes, Hooks
 from infra.package.host import COMPONENTS, Package, schema
 from infra.package.operations import EvictionGate, Operations
 from infra.package.report import BillExport, Report
+from spark.jobs import scheduled
 from stacks.program import main
 from tests.every_case import every_case
 from tests.unit.infra.recording import ACCOUNT, CA, ENDPOINT, REGION, Recorded, run_program
@@ -146,23 +147,22 @@ def test_a_next_pool_takes_the_instance_profile_of_the_first() -> None:
 
 
 def test_a_report_starts_every_morning_with_the_facts_that_it_was_given() -> None:
-    recorded = made(Report, {**REPORT_ARGS, "cluster_tag": "team=streaming"})
+    recorded = made(Report, {**REPORT_ARGS, "cluster_tag": "team=streaming", "pool_tag": "pool"})
     start = json.loads(recorded.one("scheduler/schedule:Schedule").inputs["target"]["input"])
     told = start["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
-    options = dict(zip(told[::2], told[1::2], strict=False))
-    assert options["--bill"] == "s3://shop-billing/export/shop-bill"
-    assert options["--cluster"] == "shop-orders"
-    assert options["--cluster-tag"] == "team=streaming"
+    known = scheduled.parser().parse_args(told)
+    assert (known.bill, known.cluster) == ("s3://shop-billing/export/shop-bill", "shop-orders")
+    assert (known.cluster_tag, known.pool_tag) == ("team=streaming", "pool")
     assert "--history" not in told
     (written,) = [
         each.inputs["content"]
         for each in recorded.of("s3/bucketObjectv2:BucketObjectv2")
         if each.inputs["key"] == "facts/cluster.json"
     ]
-    known = parse(written.encode(), "facts")
-    assert [(pool.name, pool.nodes) for pool in known.brokers] == [("broker", 6)]
-    assert known.brokers[0].volumes == (Volume(500, 4000, 125),)
-    assert (known.zones, known.replication_factor, known.retention_seconds) == (3, 3, 604800)
+    facts = parse(written.encode(), "facts")
+    assert [(pool.name, pool.nodes) for pool in facts.brokers] == [("broker", 6)]
+    assert facts.brokers[0].volumes == (Volume(500, 4000, 125),)
+    assert (facts.zones, facts.replication_factor, facts.retention_seconds) == (3, 3, 604800)
     statements = recorded.one("iam/rolePolicy:RolePolicy", "part-policy").policy_statements
     assert "ReadIncidents" not in {each["Sid"] for each in statements}
 

@@ -3,7 +3,6 @@
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark import SparkContext
@@ -73,34 +72,12 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
     assert known.bill == f"{bucket}export/{export['name']}"
 
 
-def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None:
-    parts: dict[str, Any] = dict(
-        **dict.fromkeys(("application", "role", "bucket", "jobs", "launcher"), "x"),
-        name="reports",
-        cluster="orders",
-        tags={},
-        bill="export/x",
-        packages={},
-        facts="facts/cluster.json",
-        incidents_bucket="incidents",
-        database="tables",
-    )
-
-    def known(cluster_tag: str | None, pool_tag: str | None) -> tuple[str | None, str | None]:
-        tags = {"--cluster-tag": cluster_tag, "--pool-tag": pool_tag}
-        made = report_job.JobParts(**parts, bill_tags=tags)
-        submitted = report_job.start(made)["JobDriver"]["SparkSubmit"]
-        chosen = scheduled.parser().parse_args(submitted["EntryPointArguments"])
-        return chosen.cluster_tag, chosen.pool_tag
-
-    assert known("team=streaming", "pool") == ("team=streaming", "pool")
-    assert known(None, None) == (None, None)
-
-
 def test_the_job_makes_every_table_of_open_months(layers: dict[str, Recorded]) -> None:
     known = scheduled.parser().parse_args(told(layers))
     assert known.unsettled
     assert known.month == []
+    # Ours have the tags that the job knows.
+    assert (known.cluster_tag, known.pool_tag) == (None, None)
     assert known.metrics == f"s3://{BUCKET}/metrics"
     assert known.history == f"s3://{layers['operations'].outputs['incidents_bucket']}/incidents"
 

@@ -16,10 +16,10 @@ from local.iam.guard import context
 from local.iam.policy import Policies, PolicyRequest, PolicyVerdict, Principal, decide
 from local.iam.requests import Call
 from local.iam.resources import needs
-from tests.every_case import every_case
 from tests.unit.infra import calls
 from tests.unit.infra.recording import ACCOUNT, Recorded
 from tests.unit.infra.rights import CALLS, FUNCTIONS, GROUP, KEY, TAGS, look
+from tests.unit.infra.test_calls import IN_A_VPC
 from tests.unit.infra.test_volumes import operations
 from tests.unit.infra.variants import recorded
 
@@ -133,13 +133,6 @@ def rights(document: Mapping[str, Any]) -> set[str]:
     return {action for each in grants(document) for action in each["Action"]}
 
 
-# Lambda's needs of a role in a VPC.
-OF_INTERFACES = {
-    "ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
-    "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
-}  # fmt: skip
-
-
 def held(documents: Mapping[str, Any], action: str) -> list[str]:
     return [name for name, document in documents.items() if action in rights(document)]
 
@@ -175,42 +168,7 @@ def test_a_functions_own_code_changes_no_interface(documents: Mapping[str, Any])
         for request in requests(name):
             by_code = {**request.context, "lambda:sourcefunctionarn": [arn]}
             verdict = judged(documents[name], replace(request, context=by_code))
-            assert verdict.allowed is (request.action not in OF_INTERFACES), request.action
-
-
-def test_every_policy_has_its_calls(documents: Mapping[str, Any]) -> None:
-    assert documents.keys() == CALLS.keys()
-
-
-@every_case("name", CALLS)
-def test_every_call_is_allowed(documents: Mapping[str, Any], name: str) -> None:
-    for request in requests(name):
-        verdict = judged(documents[name], request)
-        assert verdict.allowed, f"{request.action} on {request.resource} {verdict.because}"
-
-
-@every_case("name", CALLS)
-def test_a_right_taken_away_is_missed_and_named(documents: Mapping[str, Any], name: str) -> None:
-    unused = []
-    for right in sorted(rights(documents[name])):
-        lacking = without(documents[name], right)
-        verdicts = [(each, judged(lacking, each)) for each in requests(name)]
-        refused = [(each, verdict) for each, verdict in verdicts if not verdict.allowed]
-        assert {each.action for each, _ in refused} <= {right}
-        if not refused:
-            unused.append(right)
-        assert all(f"allows the {right} action" in verdict.because for _, verdict in refused)
-    assert unused == [], f"{name} holds rights that no call needs; take them away"
-
-
-@every_case("name", CALLS)
-def test_no_statement_is_there_in_vain(documents: Mapping[str, Any], name: str) -> None:
-    """Where two statements grant one action, each has a call of its own."""
-    document = documents[name]
-    for statement in grants(document):
-        left = [each for each in document["Statement"] if each is not statement]
-        lacking = {**document, "Statement": left}
-        assert any(not judged(lacking, each).allowed for each in requests(name)), statement["Sid"]
+            assert verdict.allowed is (request.action not in IN_A_VPC), request.action
 
 
 # Why a right to patch goes without an admission policy; each is of one object by name or of a part.

@@ -20,6 +20,7 @@ from tests.unit.infra import test_rights as one_shape
 from tests.unit.infra.real_outputs import real
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.rights import CALLS, GROUP, PREFIX, group, look
+from tests.unit.infra.test_calls import HOLDING
 from tests.unit.infra.variants import VARIANTS, recorded
 
 QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/shop-orders-nth"
@@ -41,20 +42,14 @@ SHAPES: Mapping[str, Layers] = {
     **LEVELS,
 }
 # Calls of rights.py that a shape does not make: it has no such part.
-NO_GROUPS = {
-    "autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat",
-    "autoscaling:SetDesiredCapacity", "autoscaling:SetInstanceProtection",
-    "autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:CreateReplaceRootVolumeTask",
-    "ec2:CreateTags", "ec2:DescribeReplaceRootVolumeTasks",
-}  # fmt: skip
 NO_TOPIC = {"kms:Decrypt", "kms:GenerateDataKey", "sns:Publish"}
 UNMADE: Mapping[str, Mapping[str, set[str]]] = {
     # Karpenter launches its nodes without groups.
-    "karpenter": {"handlers-tick-policy": NO_GROUPS},
-    "karpenter with everything": {"handlers-tick-policy": NO_GROUPS},
+    "karpenter": {"handlers-tick-policy": HOLDING},
+    "karpenter with everything": {"handlers-tick-policy": HOLDING},
     **{
         f"adopted, {level}": {
-            f"{prefix}-handlers-tick-policy": NO_TOPIC | NO_GROUPS | {"sqs:SendMessage"}
+            f"{prefix}-handlers-tick-policy": NO_TOPIC | HOLDING | {"sqs:SendMessage"}
             for prefix in ("shop-orders", "shop-trial")
         }
         for level in ("watch", "gate")

@@ -31,22 +31,13 @@ def test_every_storage_class_keeps_encrypts_and_waits_for_the_pod(platform: Reco
         assert each["parameters"]["encrypted"] == "true"
 
 
-def test_volumes_carry_our_tags_though_the_driver_makes_them(platform: Recorded) -> None:
-    parameters = platform.one(f"{STORAGE}StorageClass").inputs["parameters"]
-    tags = {value for key, value in parameters.items() if key.startswith("tagSpecification_")}
-    assert "stillwater:cluster=orders" in tags
-
-
-def test_every_performance_asked_for_has_a_class(platform: Recorded) -> None:
+def test_every_performance_has_a_class_for_whose_end_nobody_waits(platform: Recorded) -> None:
     classes = platform.of(f"{STORAGE}VolumeAttributesClass")
     assert {c.inputs["metadata"]["name"]: c.inputs["parameters"] for c in classes} == {
         "gp3-3000-125": {"type": "gp3", "iops": "3000", "throughput": "125"},
         "gp3-4000-250": {"type": "gp3", "iops": "4000", "throughput": "250"},
     }
-
-
-def test_nobody_waits_for_a_class_that_volumes_still_use(platform: Recorded) -> None:
-    for each in platform.of(f"{STORAGE}VolumeAttributesClass"):
+    for each in classes:
         assert each.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
 
 
@@ -60,7 +51,7 @@ def held(cache: None) -> dict[str, Recorded]:
     return recorded("certificates")
 
 
-def test_every_volume_of_a_node_has_the_key(held: dict[str, Recorded]) -> None:
+def test_every_volume_has_the_key(held: dict[str, Recorded]) -> None:
     templates = [
         t for layer in held.values() for t in layer.of("ec2/launchTemplate:LaunchTemplate")
     ]
@@ -68,9 +59,6 @@ def test_every_volume_of_a_node_has_the_key(held: dict[str, Recorded]) -> None:
     for template in templates:
         mapped = template.inputs["blockDeviceMappings"]
         assert [each["ebs"]["kmsKeyId"] for each in mapped] == [KEY]
-
-
-def test_every_volume_of_kafka_has_the_key(held: dict[str, Recorded]) -> None:
     storage = held["platform"].one("storage.k8s.io/v1:StorageClass").inputs["parameters"]
     assert storage["kmsKeyId"] == KEY
 
@@ -84,9 +72,7 @@ def test_who_launches_nodes_and_who_makes_volumes_may_use_it(held: dict[str, Rec
         assert {"CreateGrant", "Decrypt", "GenerateDataKeyWithoutPlaintext"} <= set(
             grant.inputs["operations"]
         )
-
-
-def test_no_node_starts_before_its_launcher_may_use_the_key(held: dict[str, Recorded]) -> None:
+    # No node starts before its launcher may use the key.
     for group in held["foundation"].of("eks/nodeGroup:NodeGroup"):
         assert "cluster-scaling-grant" in group.depends_on
 
@@ -109,19 +95,11 @@ def test_without_a_key_nothing_names_one(layers: dict[str, Recorded]) -> None:
 POLICY = "dlm/lifecyclePolicy:LifecyclePolicy"
 SNAPSHOT_CLASS = "snapshot.storage.k8s.io/v1:VolumeSnapshotClass"
 STORAGE_CLASS = "storage.k8s.io/v1:StorageClass"
-NODE_POOL = "kafka.strimzi.io/v1:KafkaNodePool"
 
 
 def with_snapshots(layers: dict[str, Recorded], chosen: dict[str, Any] | None) -> Recorded:
     references = {"test-foundation": layers["foundation"].outputs}
     return run_layer("platform", description(snapshots=chosen), references)
-
-
-def test_the_schedule_finds_the_volumes_that_the_storage_class_tags(platform: Recorded) -> None:
-    targets = platform.one(POLICY).inputs["policyDetails"]["targetTags"]
-    parameters = platform.one(STORAGE_CLASS).inputs["parameters"]
-    assert targets == {"stillwater:snapshots": "test-orders"}
-    assert "stillwater:snapshots=test-orders" in parameters.values()
 
 
 def test_root_volumes_are_not_snapshot_with_kafkas(layers: dict[str, Recorded]) -> None:
@@ -134,10 +112,10 @@ def test_root_volumes_are_not_snapshot_with_kafkas(layers: dict[str, Recorded]) 
 def test_the_spec_says_how_often_and_how_many(layers: dict[str, Recorded]) -> None:
     chosen = {"every_hours": 6, "start_at_utc": "01:30", "kept": 28}
     policy = with_snapshots(layers, chosen).one(POLICY).inputs
+    assert policy["policyDetails"]["targetTags"] == {"stillwater:snapshots": "test-orders"}
     (schedule,) = policy["policyDetails"]["schedules"]
     assert schedule["createRule"] == {"interval": 6, "intervalUnit": "HOURS", "times": "01:30"}
     assert schedule["retainRule"] == {"count": 28}
-    assert schedule["copyTags"] is True
     assert policy["state"] == "ENABLED"
 
 
@@ -153,25 +131,6 @@ def test_it_snapshots_and_deletes_this_clusters_alone(platform: Recorded) -> Non
     for statement in policy.policy_statements:
         if statement["Sid"] in ("SnapshotOurVolumes", "DeleteOurOldOnes"):
             assert statement["Condition"] == ours
-
-
-def test_every_volume_of_kafka_outlives_its_claim(layers: dict[str, Recorded]) -> None:
-    pools = layers["kafka"].of(NODE_POOL)
-    assert pools
-    for pool in pools:
-        storage = pool.inputs["spec"]["storage"]
-        assert storage["type"] == "jbod"
-        assert [volume["deleteClaim"] for volume in storage["volumes"]] == [False] * len(
-            storage["volumes"]
-        )
-        assert {volume["class"] for volume in storage["volumes"]} == {"gp3-kafka"}
-    assert layers["platform"].one(STORAGE_CLASS).inputs["reclaimPolicy"] == "Retain"
-
-
-def test_a_broker_has_the_volumes_of_its_spec(layers: dict[str, Recorded]) -> None:
-    pool = layers["kafka"].one(NODE_POOL, "kafka-us-east-1a-broker")
-    sizes = [volume["size"] for volume in pool.inputs["spec"]["storage"]["volumes"]]
-    assert sizes == ["100Gi", "50Gi"]
 
 
 def test_what_cannot_be_made_again_is_protected_in_every_layer(layers: dict[str, Recorded]) -> None:

@@ -3,57 +3,31 @@
 import json
 from decimal import Decimal
 
-import pytest
-
 from core.cluster import ClusterSpec, parse
 from core.cluster.operated import volumes
 from core.settings import codec
 from core.settings.volumes import VolumeSettings
 from core.volumes.sizing import Gp3, Performance
 from infra.kafka.storage import _performances
-from tests.unit.infra.programs import description, run_layer
+from tests.unit.infra.programs import description, run_changed
 from tests.unit.infra.recording import Recorded
+from tests.unit.infra.test_functions import granted
 
 RBAC = "rbac.authorization.k8s.io/v1:"
-OUTPUTS: dict[str, dict[str, object]] = {
-    "test-foundation": {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "vpc_id": "vpc-1",
-        "cluster_security_group_id": "sg-1"},
-    "test-platform": {"events_queue_arn": "arn:events", "nth_queue_arn": "arn:nth",
-        "nth_queue_url": "https://nth"},
-    "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
-}  # fmt: skip
-
-
 WORKSPACE = "https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-0a1b2c3d"
 
 
 def operations(prometheus: str | None = None, **volumes: object) -> Recorded:
     metrics = {"prometheus": {"address": prometheus}} if prometheus else {}
-    raw = description(volumes=volumes, metrics=metrics)
-    zones = {z: f"subnet-{z}" for z in raw["availability_zones"]}
-    foundation = {**OUTPUTS["test-foundation"], "private_subnet_ids": zones}
-    return run_layer("operations", raw, {**OUTPUTS, "test-foundation": foundation})
+    return run_changed("operations", volumes=volumes, metrics=metrics)
 
 
-@pytest.mark.parametrize(
-    ("volumes", "verbs"),
-    [({}, ["list"]), ({"mode": "apply", "max_monthly_increase_usd": 50}, ["list", "patch"])],
-)
-def test_in_the_cluster_it_patches_node_pools_alone_and_only_where_it_applies(
-    volumes: dict[str, object], verbs: list[str]
-) -> None:
-    recorded = operations(**volumes)
-    inside = recorded.one(f"{RBAC}Role", "volumes-access-role").inputs["rules"]
-    everywhere = recorded.one(f"{RBAC}ClusterRole", "volumes-access-cluster-role").inputs["rules"]
-    granted = {r["resources"][0]: r["verbs"] for r in (*inside, *everywhere)}
-    assert granted == {
-        "persistentvolumeclaims": ["list"],
-        "kafkanodepools": verbs,
-        "kafkas": ["get"],
-        "secrets": ["get"],
-        "persistentvolumes": ["list"],
-        "volumeattributesclasses": ["list"],
-    }
+def test_it_patches_node_pools_where_it_applies_alone() -> None:
+    before, applying = (
+        granted(operations(**volumes))
+        for volumes in ({}, {"mode": "apply", "max_monthly_increase_usd": 50})
+    )
+    assert applying["volumes", "kafka"] - before["volumes", "kafka"] == {"patch kafkanodepools"}
 
 
 def test_in_the_account_it_reads_and_writes_items_of_its_own() -> None:

@@ -29,10 +29,9 @@ from tests.unit.cli.survey.others import combined, own, terraform_aws_eks, two_k
 from tests.unit.cli.survey.worlds import World
 from tests.unit.infra import real_outputs, recording
 from tests.unit.infra.any_description import descriptions
-from tests.unit.infra.aws_gate import wanted
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
 from tests.unit.infra.real_outputs import real
-from tests.unit.infra.recording import run_program
+from tests.unit.infra.recording import Recorded, Resource, run_program
 from tests.unit.infra.test_adopted import ADOPTED, KAFKA
 from tests.unit.infra.variants import EPHEMERAL, EVERYTHING, VARIANTS
 
@@ -111,6 +110,26 @@ GROWN: Mapping[str, dict[str, Any]] = {
     ),
 }
 EVERY_VARIANT = {**VARIANTS, **GROWN}
+
+
+def wanted(layers: Mapping[str, Recorded]) -> list[Wanted]:
+    """Return every resource of AWS's, with the default tags of its layer's provider."""
+    found = []
+    for layer in layers.values():
+        providers = layer.of("providers:aws")
+        default = json.loads(providers[0].inputs["defaultTags"])["tags"] if providers else {}
+        found += [_wanted(r, default) for r in layer.resources if r.type.startswith("aws:")]
+    return found
+
+
+def _wanted(resource: Resource, default: Mapping[str, str]) -> Wanted:
+    own = resource.inputs.get("tags") or {}
+    if isinstance(own, list):
+        return Wanted(resource.type, resource.name, resource.inputs)
+    override = resource.inputs.get("overrideProvider") or {}
+    if "defaultTags" in override:
+        default = override["defaultTags"].get("tags") or {}
+    return Wanted(resource.type, resource.name, {**resource.inputs, "tagsAll": {**default, **own}})
 
 
 @pytest.fixture(scope="module", params=EVERY_VARIANT)

@@ -11,7 +11,7 @@ import pytest
 from core.ground.errors import InvalidInput
 from core.ground.naming import LAYERS
 from infra.spec import ROOT
-from stacks.program import main, split
+from stacks.program import split
 from tests.unit.infra.programs import ZONES, description, run_layer
 from tests.unit.infra.recording import Recorded, run_program
 
@@ -108,15 +108,3 @@ def test_a_module_on_the_engines_path_hides_nobody_elses() -> None:
     assert names >= {"program", "layers"}
     hidden = {name for name in names if importlib.util.find_spec(name) is not None}
     assert not hidden
-
-
-def test_main_reads_the_stack_it_is_run_for(layers: dict[str, Recorded]) -> None:
-    recorded = run_program(
-        main,
-        stack_name="test-analytics",
-        config={"cluster": json.dumps(description())},
-        references={
-            f"test-{earlier}": layers[earlier].outputs for earlier in ("foundation", "operations")
-        },
-    )
-    assert recorded.outputs == layers["analytics"].outputs

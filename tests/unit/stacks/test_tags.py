@@ -54,6 +54,7 @@ def test_the_provider_of_every_layer_has_our_tags(tagged: Mapping[str, Recorded]
     for layer in tagged.values():
         provider = layer.one("providers:aws")
         assert json.loads(provider.inputs["defaultTags"])["tags"] == OURS
+        assert provider.inputs["region"] == "us-east-1"
 
 
 def test_what_gets_no_default_tags_has_them_all_itself(tagged: Mapping[str, Recorded]) -> None:
