@@ -15,6 +15,7 @@ from core.incidents.terminating import LATE_EVICTION_SECONDS, OTHERS_SECONDS
 from tests.every_case import every_case
 from tests.unit.handlers.announced import RETIREMENT, ec2_event, health_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door, lag
+from tests.unit.handlers.failing import meanwhile
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -155,18 +156,6 @@ def test_a_hold_keeps_whoever_drains_and_a_release_lets_by() -> None:
 OTHER = "i-0b"
 
 
-def first(door: Door, call: str, meanwhile: Callable[[], object]) -> None:
-    """Let something happen directly before a call to the ledger."""
-    real = getattr(door.station.ledger, call)
-
-    def slow(*arguments: Any, **named: Any) -> Any:
-        setattr(door.station.ledger, call, real)
-        meanwhile()
-        return real(*arguments, **named)
-
-    setattr(door.station.ledger, call, slow)
-
-
 @pytest.mark.parametrize("call", ["take_lease", "begin_drain"])
 def test_a_lease_that_another_has_by_then_lets_nobody_through(door: Door, call: str) -> None:
     ledger = door.station.ledger
@@ -175,7 +164,7 @@ def test_a_lease_that_another_has_by_then_lets_nobody_through(door: Door, call: 
         ledger.drop_lease("i-0a")
         ledger.take_lease(OTHER, door.station.now, 900, node_id=20)
 
-    first(door, call, taken_over)
+    meanwhile(ledger, call, taken_over)
     answer = door.ask()
     assert not answer.allowed
     assert OTHER in answer.reason
@@ -347,15 +336,15 @@ def test_kafkas_consent_counts_at_the_moment_of_the_eviction() -> None:
 
 
 @every_case(
-    "meanwhile, said",
+    "deed, said",
     [
         (paused, "Paused by ada"),
         (lambda made: made.cluster.place_pod(20, OLD), "orders-broker-b-20 of the same Kafka"),
     ],
 )
-def test_what_happens_meanwhile_keeps_kafkas_pod_where_it_is(meanwhile: Any, said: str) -> None:
+def test_what_happens_meanwhile_keeps_kafkas_pod_where_it_is(deed: Any, said: str) -> None:
     made = replace_machine(evicting(OPERATOR))
-    meanwhile(made)
+    deed(made)
     made.tick()
     assert made.cluster.evicted == ["operator"]
     assert said in made.incident().reason
@@ -487,19 +476,11 @@ def let_go(made: Station) -> None:
 
 
 @pytest.mark.parametrize(
-    "meanwhile", [paused, changed, let_go], ids=["a pause", "another invocation", "no lease"]
+    "deed", [paused, changed, let_go], ids=["a pause", "another invocation", "no lease"]
 )
-def test_what_comes_before_the_eviction_keeps_kafka(meanwhile: Callable[[Station], object]) -> None:
+def test_what_comes_before_the_eviction_keeps_kafka(deed: Callable[[Station], object]) -> None:
     made = replace_machine(evicting(OPERATOR))
     assert made.cluster.evicted == ["operator"]
-    real: Callable[..., Any] = made.ledger.take_lease
-
-    def slow(*arguments: Any, **named: Any) -> Any:
-        made.ledger.take_lease = real
-        granted = real(*arguments, **named)
-        meanwhile(made)
-        return granted
-
-    made.ledger.take_lease = slow
+    meanwhile(made.ledger, "take_lease", lambda: deed(made), after=True)
     made.tick()
     assert made.cluster.evicted == ["operator"]
