@@ -3,6 +3,7 @@
 `rotate` on its machines ends a NodeClaim at a time, its successor first.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from core.rotation.run_record import Run, RunState
 from core.zones.incident import LostZone
 from handlers.adapters.aws import tick_message
 from handlers.store.documents import Pauses
+from tests.every_case import every_case
 from tests.unit.handlers.asking import Door, lag
 from tests.unit.handlers.fakes import NEW, OLD, TAG, node_named
 from tests.unit.handlers.healthy import healthy_kafka
@@ -427,54 +429,48 @@ def test_what_has_drifted_is_outdated(held: Door) -> None:
     assert [(n["node_id"], n["why"]) for n in plan["nodes"]] == [(10, "drifted: AMIDrift")]
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"grace_seconds": 3600.0}, "has a terminationGracePeriod"),
-        ({"unreadable": ("terminationGracePeriod",)}, "a field that cannot be read"),
-        ({"do_not_disrupt": True}, "is marked karpenter.sh/do-not-disrupt"),
-        ({"deleted": True}, "already"),
-        ({"conditions": {}}, "is not initialized yet"),
-    ],
-    ids=["deadline", "unreadable", "kept", "ending", "young"],
-)
-def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
-    held: Door, changes: dict[str, object], sentence: str
-) -> None:
-    end(held, claim_of(**changes))
-    plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
-    assert sentence in " ".join(plan["nodes"][0]["objections"])
-    ask(held, "start", selection={"node_ids": [10]})
-    assert sentence in turn(held).reason
-    assert held.station.cluster.ended_claims == []
+def ended(**changes: object) -> Callable[[Door], None]:
+    return lambda held: end(held, claim_of(**changes))
 
 
-@pytest.mark.parametrize(
-    ("pod", "sentence"),
+def pod(**changes: object) -> Callable[[Door], None]:
+    return lambda held: held.station.cluster.change_pod(10, **changes)
+
+
+@every_case(
+    ("change", "sentence"),
     [
+        (ended(grace_seconds=3600.0), "has a terminationGracePeriod"),
+        (ended(unreadable=("terminationGracePeriod",)), "a field that cannot be read"),
+        (ended(do_not_disrupt=True), "is marked karpenter.sh/do-not-disrupt"),
+        (ended(deleted=True), "already"),
+        (ended(conditions={}), "is not initialized yet"),
         (
-            {"undisturbed_until": float("inf")},
+            pod(undisturbed_until=float("inf")),
             (
                 "orders-broker-a-10 says karpenter.sh/do-not-disrupt: Karpenter would neither make "
                 "room for it nor evict it. Take that off."
             ),
         ),
         (
-            {"ignores_disruption": True},
+            pod(ignores_disruption=True),
             (
                 "orders-broker-a-10 tolerates the taint karpenter.sh/disrupted: Karpenter would "
                 "end its node without an eviction. Narrow its tolerations."
             ),
         ),
     ],
-    ids=["kept", "tolerant"],
+    ids=["deadline", "unreadable", "kept", "ending", "young", "a kept pod", "a tolerant pod"],
 )
-def test_unevictable_pods_are_not_begun(held: Door, pod: dict[str, object], sentence: str) -> None:
-    held.station.cluster.change_pod(10, **pod)
+def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
+    change: Callable[[Door], None], sentence: str
+) -> None:
+    held = of_karpenter(Door(Station(policy=GATED)))
+    change(held)
     plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
-    assert sentence in plan["nodes"][0]["objections"]
+    assert sentence in " ".join(plan["nodes"][0]["objections"])
     ask(held, "start", selection={"node_ids": [10]})
-    turn(held)
+    assert sentence in turn(held).reason
     assert held.station.cluster.ended_claims == []
 
 

@@ -18,6 +18,7 @@ from core.volumes.sizing import Gp3
 from core.volumes.views import History, Modification, ModificationState
 from handlers.store import volume_records
 from tests.announcements import BODIES, load
+from tests.every_case import every_case
 from tests.unit.handlers.announced import DAY, ec2_event, health_event, hook_event
 from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import OLD, group_of
@@ -88,10 +89,8 @@ def test_a_failed_attachment_joins_the_incident_that_moves_its_pod(station: Stat
 
 
 def test_a_harmed_volume_that_is_attached_nowhere_is_recorded_and_somebody_paged(
-    station: Station, monkeypatch: pytest.MonkeyPatch
+    station: Station, counted: list[str]
 ) -> None:
-    counted: list[str] = []
-    monkeypatch.setattr("handlers.adapters.metrics.count", counted.append)
     add_volume(station, instance_id=None)
     announce(station, "volume-attach-failed")
     assert station.ledger.open_incidents() == ()
@@ -101,19 +100,34 @@ def test_a_harmed_volume_that_is_attached_nowhere_is_recorded_and_somebody_paged
     assert counted == [PAGES_SENT]
 
 
-@pytest.mark.parametrize(
-    "tags", [{CLUSTER_TAG: "orders", ENVIRONMENT_TAG: "prod"}, {"Name": "theirs"}]
-)
-def test_a_volume_of_another_cluster_is_ignored(station: Station, tags: dict[str, str]) -> None:
-    add_volume(station, instance_id="i-0theirs", **tags)
-    announce(station, "volume-attach-failed")
-    assert reasons(station) == [f"Volume {VOLUME} is another's."]
+THEIRS = {CLUSTER_TAG: "orders", ENVIRONMENT_TAG: "prod"}
+ANOTHERS = f"Volume {VOLUME} is another's."
+
+
+@every_case(
+    ("name", "changes", "tags", "reason"),
+    [
+        ("volume-attach-failed", {}, THEIRS, ANOTHERS),
+        ("volume-attach-failed", {}, {"Name": "theirs"}, ANOTHERS),
+        ("health-volume-lost", {}, {}, "EC2 does not know volume vol-04e5b75b51ba5e835."),
+        ("alarm-stalled-volume-ok", {}, {}, ""),
+        ("zone-practice-started", {}, {},
+            "A practice run in use1-az4 says nothing about the zone itself."),
+        ("zone-autoshift", {"metadata": {"awayFrom": "euw1-az1"}}, {},
+            "This region has no zone euw1-az1."),
+    ],
+)  # fmt: skip
+def test_what_is_not_our_matter_is_kept_with_its_reason(
+    name: str, changes: dict[str, Any], tags: dict[str, str], reason: str
+) -> None:
+    station = Station()
+    add_volume(station, instance_id="i-0theirs" if tags else OLD, **tags)
+    announce(station, name, **changes)
+    assert station.ledger.open_incidents() == ()
+    assert station.freezes.current(station.now) == ()
     assert station.ledger.events == {}
-
-
-def test_a_volume_ec2_does_not_know_is_ignored(station: Station) -> None:
-    announce(station, "health-volume-lost")
-    assert reasons(station) == ["EC2 does not know volume vol-04e5b75b51ba5e835."]
+    (said,) = reasons(station)
+    assert said == (reason or said)
 
 
 def test_a_root_volume_of_an_instance_of_ours_is_ours(station: Station) -> None:
@@ -145,13 +159,6 @@ def test_a_modification_ends_by_its_own_word(station: Station, late: float, over
     assert found.state.over is over
 
 
-def test_an_alarm_that_is_ok_again_opens_nothing(station: Station) -> None:
-    add_volume(station)
-    announce(station, "alarm-stalled-volume-ok")
-    assert station.ledger.open_incidents() == ()
-    assert len(reasons(station)) == 1
-
-
 def test_a_shift_freezes_the_zone_by_this_accounts_name_for_it(station: Station) -> None:
     announce(station, "zone-autoshift")
     (freeze,) = station.freezes.current(station.now)
@@ -166,19 +173,6 @@ def test_the_end_of_a_shift_thaws_the_zone(station: Station) -> None:
     end = load("zone-autoshift-completed") | {"time": "2026-11-20T12:00:00Z"}
     station.announce(json.dumps(end))
     assert station.freezes.current(station.now + 7200) == ()
-
-
-def test_a_practice_run_freezes_nothing(station: Station) -> None:
-    announce(station, "zone-practice-started")
-    assert station.freezes.current(station.now) == ()
-    assert reasons(station) == ["A practice run in use1-az4 says nothing about the zone itself."]
-
-
-def test_a_zone_of_another_region_is_ignored(station: Station) -> None:
-    event = load("zone-autoshift")
-    event["detail"]["metadata"]["awayFrom"] = "euw1-az1"
-    station.announce(json.dumps(event))
-    assert reasons(station) == ["This region has no zone euw1-az1."]
 
 
 @pytest.fixture

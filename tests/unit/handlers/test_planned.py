@@ -230,15 +230,6 @@ def test_an_older_word_of_healths_that_comes_late_calls_nothing_off(station: Sta
     assert station.tick().incident().state is State.REPLACING
 
 
-def test_nothing_is_terminated_while_kafka_could_not_bear_it(station: Station) -> None:
-    station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
-    announced(station)
-    spare(station)
-    assert station.tick(10).incident().state is State.HOLDING
-    assert "partition t-0" in station.incident().reason
-    assert station.cluster.terminated == []
-
-
 def test_a_person_may_hold_a_planned_replacement(station: Station) -> None:
     announced(station)
     station.ledger.put(hold(station.incident(), station.now + 3600, "ada", station.now))

@@ -9,7 +9,6 @@ from core.ground.constants import PAGES_SENT
 from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
 from core.zones.incident import LostZone
-from handlers.adapters import metrics
 from handlers.adapters.aws import tick_message
 from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
@@ -32,13 +31,6 @@ def sick() -> Station:
     station.cluster.checks = {id_: StatusView(instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")}
     fall_sick(station)
     return station
-
-
-@pytest.fixture
-def pages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    counted: list[str] = []
-    monkeypatch.setattr(metrics, "count", counted.append)
-    return counted
 
 
 def until(station: Station, state: State) -> None:
@@ -157,17 +149,17 @@ def test_a_frozen_zone_keeps_its_sick_machines(sick: Station) -> None:
     assert opened(sick) == 0
 
 
-def test_several_sick_machines_are_told_once_and_stay(sick: Station, pages: list[str]) -> None:
+def test_several_sick_machines_are_told_once_and_stay(sick: Station, counted: list[str]) -> None:
     fall_sick(sick, "i-0b")
     for _ in range(3):
         sick.now += 60
         assert opened(sick) == 0
-    assert pages == [PAGES_SENT]
+    assert counted == [PAGES_SENT]
 
 
 @pytest.mark.parametrize("lifecycle", ["Standby", "EnteringStandby", "ReplacingRootVolume", None])
 def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
-    sick: Station, pages: list[str], lifecycle: str | None
+    sick: Station, counted: list[str], lifecycle: str | None
 ) -> None:
     sick.cluster.change_node(OLD, sick={})
     if lifecycle is None:
@@ -177,9 +169,9 @@ def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
     for _ in range(3):
         sick.now += 60
         assert opened(sick) == 0
-    assert pages == [PAGES_SENT]
+    assert counted == [PAGES_SENT]
     sick.sweep(86_400)
-    assert pages == 2 * [PAGES_SENT]
+    assert counted == 2 * [PAGES_SENT]
 
 
 def set_aside_pages(station: Station) -> list[str]:

@@ -267,14 +267,6 @@ def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station
     assert station.cluster.completed == []
 
 
-def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) -> None:
-    drain_node(station)
-    station.now += POLICY.post_condition_wait_seconds
-    assert station.tick().incident().state is State.RETAINED
-    assert "not_back" in station.incident().pages
-    assert station.cluster.completed == [(OLD, "gate", "ABANDON")]
-
-
 def test_both_hooks_are_kept_waiting_from_half_their_timeout_on(station: Station) -> None:
     announce(station)
     assert station.cluster.beats == []
@@ -293,16 +285,6 @@ def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> 
     assert len(station.cluster.beats) == 2
     assert station.incident().state is State.REPLACING
     assert "did not answer" in station.incident().reason
-
-
-def test_holding_for_too_long_pages_and_retains(station: Station) -> None:
-    announce(station)
-    station.now = START + POLICY.hold_limit_seconds + 1
-    incident = station.tick().incident()
-    assert incident.state is State.RETAINED
-    assert incident.pages == ("hold_limit",)
-    assert station.cluster.completed == [(OLD, "drain", "ABANDON"), (OLD, "gate", "ABANDON")]
-    assert station.forwarded == []
 
 
 def test_an_instance_without_kafka_goes_straight_through(station: Station) -> None:

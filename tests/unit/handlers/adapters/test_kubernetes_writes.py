@@ -9,7 +9,7 @@ from core.ground.naming import CORDON_ANNOTATION
 from core.incidents.observation import PodOnNode
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksDrain
-from tests.unit.handlers.adapters.fake_api import FakePool, node, reader
+from tests.unit.handlers.adapters.fake_api import FakePool, attachment, node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")
 
@@ -89,12 +89,6 @@ def test_a_spare_says_for_whom_it_is_kept_and_no_longer(monkeypatch: pytest.Monk
     ]
 
 
-def attachment(name: str, node_name: str, attacher: str = "ebs.csi.aws.com") -> dict[str, Any]:
-    source = {"persistentVolumeName": f"pv-{name}"}
-    spec = {"attacher": attacher, "nodeName": node_name, "source": source}
-    return {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": spec}
-
-
 def attached() -> list[dict[str, Any]]:
     items = [attachment("1", "a"), attachment("2", "b"), attachment("3", "a", "efs.csi.aws.com")]
     return [{"items": [*items, attachment("4", "a")]}]
@@ -126,9 +120,8 @@ EVICTION = "/api/v1/namespaces/kafka/pods/orders-broker-a-10/eviction"
 def drain(
     monkeypatch: pytest.MonkeyPatch, pages: dict[str, list[dict[str, Any]]]
 ) -> tuple[EksDrain, FakePool]:
-    pool: FakePool = reader(monkeypatch, pages).pool
-    api = EksApi(endpoint="https://api:6443", ca_pem="pem", eks_cluster="shop", region="us-east-1")
-    return EksDrain(api, "kafka", "orders"), pool
+    fake = reader(monkeypatch, pages)
+    return EksDrain(fake.nodes._api, "kafka", "orders"), fake.pool
 
 
 def pod(name: str, *owners: str, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
