@@ -1,6 +1,7 @@
 """Machines that are sick, or rebooted by AWS: replaced or ridden through, never two at a time."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
 from core.zones.incident import LostZone
 from handlers.adapters.aws import tick_message
+from tests.every_case import every_case
 from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
@@ -242,21 +244,6 @@ def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(sick: Stati
     assert opened(sick) == 0
 
 
-def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> None:
-    due = START + 2 * 3600
-    station.announce(health_event(REBOOT, due=due))
-    assert station.tick().incident().state is State.OPENED
-    assert station.cluster.reordered == []
-    station.now = due - 600
-    station.tick()
-    view = station.cluster.kafka
-    assert {p.leader for p in view.partitions} == {20}
-    assert station.cluster.terminated == []
-    station.now = due + 7200
-    assert station.tick(2).incident().state is State.RIDDEN_THROUGH
-    assert station.cluster.kafka == healthy_kafka()
-
-
 def test_a_reboot_that_is_over_early_gives_the_leaders_back(station: Station) -> None:
     due = START + 600
     announced(station, REBOOT, due=due)
@@ -300,52 +287,66 @@ def leaders(station: Station) -> set[int | None]:
     return {p.leader for p in view.partitions}
 
 
-def test_between_two_reboots_the_broker_leads(station: Station) -> None:
-    reboots(station, FIRST, SECOND)
-    at(station, FIRST - LEADS)
-    assert leaders(station) == {20}
-    station.announce(health_event(REBOOT, due=FIRST, status="closed", said_at=FIRST))
-    at(station, FIRST + 60)
-    assert station.cluster.kafka == healthy_kafka()
-    at(station, SECOND - LEADS)
-    assert leaders(station) == {20}
-    at(station, SECOND + TAKES)
-    assert station.incident().state is State.RIDDEN_THROUGH
-    assert station.cluster.kafka == healthy_kafka()
+CLOSED = health_event(REBOOT, due=FIRST, status="closed", said_at=FIRST)
+ANOTHER = health_event(REBOOT, due=SECOND, said_at=FIRST, number=2)
+OVERLAPS = FIRST + TAKES
+# The dates; of each moment whether others lead then, and what AWS says before it; how it ends.
+REBOOTS: dict[str, tuple[list[float], list[tuple[Any, ...]], State]] = {
+    "one": (
+        [FIRST],
+        [(START + HOUR, False), (FIRST - LEADS, True), (FIRST + TAKES, False)],
+        State.RIDDEN_THROUGH,
+    ),
+    "between two the broker leads": (
+        [FIRST, SECOND],
+        [
+            (FIRST - LEADS, True),
+            (FIRST + 60, False, CLOSED),
+            (SECOND - LEADS, True),
+            (SECOND + TAKES, False),
+        ],
+        State.RIDDEN_THROUGH,
+    ),
+    "one that AWS never closes does not hide the next": (
+        [FIRST, SECOND],
+        [(FIRST - LEADS, True), (FIRST + TAKES, False), (SECOND - LEADS, True)],
+        State.OPENED,
+    ),
+    "two that overlap": (
+        [FIRST, OVERLAPS],
+        [
+            (FIRST - LEADS, True),
+            *((moment, True) for moment in (OVERLAPS - LEADS, OVERLAPS, OVERLAPS + TAKES - 1)),
+            (OVERLAPS + TAKES, False),
+        ],
+        State.RIDDEN_THROUGH,
+    ),
+    "one that is announced during another": (
+        [FIRST],
+        [
+            (FIRST - LEADS, True),
+            (FIRST + TAKES, False, ANOTHER),
+            (SECOND - LEADS, True),
+            (SECOND + TAKES, False),
+        ],
+        State.RIDDEN_THROUGH,
+    ),
+}
 
 
-def test_a_reboot_that_aws_never_closes_does_not_hide_the_next(station: Station) -> None:
-    reboots(station, FIRST, SECOND)
-    at(station, FIRST - LEADS)
-    at(station, FIRST + TAKES)
-    assert station.incident().state is State.OPENED
-    assert station.cluster.kafka == healthy_kafka()
-    at(station, SECOND - LEADS)
-    assert leaders(station) == {20}
-
-
-def test_of_two_reboots_that_overlap_others_lead_through_both(station: Station) -> None:
-    second = FIRST + TAKES
-    reboots(station, FIRST, second)
-    at(station, FIRST - LEADS)
-    for moment in (second - LEADS, second, second + TAKES - 1):
+@every_case(("dates", "moments", "ends"), REBOOTS.values(), ids=REBOOTS)
+def test_a_reboot_is_ridden_through_with_leaders_elsewhere(
+    dates: list[float], moments: list[tuple[Any, ...]], ends: State
+) -> None:
+    station = Station()
+    reboots(station, *dates)
+    for moment, elsewhere, *said in moments:
+        for body in said:
+            station.announce(body)
         at(station, moment)
-        assert leaders(station) == {20}
-    at(station, second + TAKES)
-    assert station.incident().state is State.RIDDEN_THROUGH
-    assert station.cluster.kafka == healthy_kafka()
-
-
-def test_a_reboot_announced_during_another_is_ridden_through_too(station: Station) -> None:
-    reboots(station, FIRST)
-    at(station, FIRST - LEADS)
-    station.announce(health_event(REBOOT, due=SECOND, said_at=FIRST, number=2))
-    at(station, FIRST + TAKES)
-    assert station.cluster.kafka == healthy_kafka()
-    at(station, SECOND - LEADS)
-    assert leaders(station) == {20}
-    at(station, SECOND + TAKES)
-    assert station.incident().state is State.RIDDEN_THROUGH
+        assert leaders(station) == {20} if elsewhere else station.cluster.kafka == healthy_kafka()
+    assert station.incident().state is ends
+    assert station.cluster.terminated == []
 
 
 def test_a_reboot_announced_after_another_is_an_incident_of_its_own(station: Station) -> None:
