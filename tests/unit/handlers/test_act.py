@@ -250,19 +250,12 @@ def paused(station: Station, pause: Pause | None = WHY) -> Station:
     return station
 
 
-def ticks(station: Station, most: int) -> None:
-    for _ in range(most):
-        if not station.incident().open:
-            return
-        station.tick()
-
-
 def test_nothing_is_drained_while_it_holds_and_the_hooks_keep_beating(stopped: Station) -> None:
     announce(stopped)
     stopped.cluster.join(NEW)
-    ticks(stopped, 5)
+    stopped.tick_while_open(5)
     stopped.now += POLICY.hold_limit_seconds + 60
-    ticks(stopped, 1)
+    stopped.tick_while_open(1)
     incident = stopped.incident()
     assert incident.state is State.HOLDING
     assert incident.reason == (
@@ -272,7 +265,7 @@ def test_nothing_is_drained_while_it_holds_and_the_hooks_keep_beating(stopped: S
     assert stopped.ledger.leases() == ()
     assert incident.heartbeat_at == stopped.now
     paused(stopped, None)
-    ticks(stopped, 3)
+    stopped.tick_while_open(3)
     assert stopped.incident().state is not State.HOLDING
 
 
@@ -280,7 +273,7 @@ def test_a_pause_outlasts_a_reading_that_failed(stopped: Station) -> None:
     announce(stopped)
     stopped.cluster.kubernetes_answers = False
     stopped.now += POLICY.hold_limit_seconds + 60
-    ticks(stopped, 1)
+    stopped.tick_while_open(1)
     assert stopped.incident().open
 
 
@@ -289,14 +282,14 @@ def test_a_node_without_kafka_stays_too(stopped: Station) -> None:
     stopped.cluster.attached.clear()
     stopped.cluster.terminate(OLD)
     stopped.announce(hook_event("drain"))
-    ticks(stopped, 20)
+    stopped.tick_while_open(20)
     assert stopped.forwarded == []
     assert stopped.incident().state is State.OPENED
 
 
 def test_nothing_planned_begins_while_it_holds(stopped: Station) -> None:
     stopped.announce(health_event())
-    ticks(stopped, 5)
+    stopped.tick_while_open(5)
     assert stopped.cluster.desired_calls == []
     assert stopped.cluster.asked_to_terminate == []
 
@@ -307,13 +300,13 @@ def test_a_drain_that_runs_ends(stopped: Station) -> None:
     paused(stopped)
     stopped.cluster.place_pod(10, NEW)
     stopped.cluster.kafka = healthy_kafka()
-    ticks(stopped, 12)
+    stopped.tick_while_open(12)
     assert stopped.incident().state is State.RELEASED
 
 
 def test_a_two_minute_warning_is_drained_all_the_same(stopped: Station) -> None:
     stopped.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
-    ticks(stopped, 1)
+    stopped.tick_while_open(1)
     assert len(stopped.forwarded) == 1
 
 
@@ -321,7 +314,7 @@ def test_not_even_a_person_lets_one_go_before_it_is_resumed(stopped: Station) ->
     announce(stopped)
     stopped.ledger.put(ask_release(stopped.incident(), "ada", stopped.now))
     stopped.sweep(60)
-    ticks(stopped, 5)
+    stopped.tick_while_open(5)
     assert stopped.forwarded == []
 
 

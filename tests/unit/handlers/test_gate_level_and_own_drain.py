@@ -15,7 +15,7 @@ from core.incidents.terminating import LATE_EVICTION_SECONDS, OTHERS_SECONDS
 from tests.every_case import every_case
 from tests.unit.handlers.announced import RETIREMENT, ec2_event, health_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door, lag
-from tests.unit.handlers.failing import meanwhile
+from tests.unit.handlers.failing import Killed, kill, meanwhile
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -394,10 +394,7 @@ def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
     made.cluster.change_pod(10, node_name=node_named("i-0b"))
     made.cluster.attached.pop(NODE)
     announce(made)
-    for _ in range(12):
-        made.tick()
-        if not made.ledger.open_incidents():
-            break
+    made.tick_while_open(12)
     assert made.cluster.evicted == ["operator"]
     assert made.incident().state is State.RELEASED
     assert made.ledger.leases() == ()
@@ -438,25 +435,16 @@ def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() 
     assert not door.ask(10, user="stillwater-tick").allowed
 
 
-def test_a_tick_that_died_after_evicting_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tick_that_died_after_evicting_does_no_harm() -> None:
     made = evicting()
     announce(made)
     made.cluster.join(NEW)
     while made.incident().state is not State.DRAINING:
         made.tick()
     body, delay = made.ticks.sent[-1]
-    put, calls = made.ledger.put, []
-
-    def dying(incident: object) -> object:
-        calls.append(incident)
-        if len(calls) == 2:
-            raise RuntimeError("the function died")
-        return put(incident)
-
-    monkeypatch.setattr(made.ledger, "put", dying)
-    with pytest.raises(RuntimeError):
+    kill(2, [(made.ledger, "put")], after=False)
+    with pytest.raises(Killed):
         made.loop.turn(body, made.now + delay)
-    monkeypatch.undo()
     assert made.cluster.evicted == [POD]
     made.now += 60
     made.loop.turn(body, made.now)

@@ -297,10 +297,7 @@ def started_again(station: Station) -> Station:
     lost(station)
     move_pod(station)
     del station.cluster.node_views[OLD]
-    for _ in range(8):
-        if not station.incident().open:
-            break
-        station.tick()
+    station.tick_while_open(8)
     assert station.incident().state is State.LOST
     station.now += 3600
     station.cluster.set_state(OLD, "running")
@@ -414,10 +411,7 @@ def replaced(station: Station) -> None:
 def test_a_broker_on_a_namesake_is_back(station: Station, leave: Callable[[Station], None]) -> None:
     leave(station)
     replaced(station)
-    for _ in range(8):
-        if station.ledger.open_incidents():
-            station.tick()
-    incident = station.incident()
+    incident = station.tick_while_open(8).incident()
     assert incident.state in {State.LOST, State.RELEASED}, incident.reason
     assert "is back on" in incident.reason
     assert "not_back" not in incident.pages

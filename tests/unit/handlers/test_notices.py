@@ -352,17 +352,14 @@ def test_a_schedule_replayed_weeks_after_its_date_is_told_and_not_acted_on(
 
 
 def test_a_warning_that_cannot_be_true_calls_nobody_before_it_is_kept(
-    station: Station, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    station: Station, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def away(*_: object) -> None:
-        raise StillwaterError("The ledger does not answer.")
-
     station.now += 3600  # older than a spot warning can be
-    with monkeypatch.context() as patch:
-        patch.setattr(station.ledger, "record_ignored", away)
-        for _ in range(3):
-            with pytest.raises(StillwaterError):
-                station.desk.take(SPOT, station.now, home=HOME)
+    away = StillwaterError("The ledger does not answer.")
+    fail(station.ledger, "record_ignored", away, times=3)
+    for _ in range(3):
+        with pytest.raises(StillwaterError):
+            station.desk.take(SPOT, station.now, home=HOME)
     assert pages(caplog) == []
     station.desk.take(SPOT, station.now, home=HOME)
     assert len(pages(caplog)) == 1

@@ -200,10 +200,7 @@ def drained_between_two_looks(station: Station) -> None:
 def test_a_drain_that_is_quicker_than_a_look_is_no_loss() -> None:
     station = Station(level="watch")
     drained_between_two_looks(station)
-    for _ in range(20):
-        if not station.incident().open:
-            break
-        station.tick()
+    station.tick_while_open(20)
     assert station.incident().state is State.RELEASED, station.incident().reason
     assert station.incident().lost_at is None
     assert station.ticks.pages == []

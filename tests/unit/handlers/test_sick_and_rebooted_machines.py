@@ -35,14 +35,6 @@ def sick() -> Station:
     return station
 
 
-def until(station: Station, state: State) -> None:
-    for _ in range(40):
-        if station.incident().state is state:
-            return
-        station.tick()
-    raise AssertionError(f"never {state}: {station.incident().reason}")
-
-
 def opened(station: Station) -> int:
     return station.sweep()["opened"]
 
@@ -51,7 +43,7 @@ def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
     cluster = sick.cluster
     assert opened(sick) == 1
     assert sick.incident().kind is Kind.SICK_NODE
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
     sick.tick(2)
     assert cluster.desired_calls == [(group_of(ZONE), 2)]
     assert cluster.terminated == []
@@ -60,9 +52,9 @@ def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
     assert cluster.terminated == [(OLD, True)]
     sick.announce(hook_event("drain"))
     sick.announce(hook_event("gate"))
-    until(sick, State.DRAINING)
+    sick.tick_until(State.DRAINING)
     cluster.place_pod(10, NEW)
-    until(sick, State.RELEASED)
+    sick.tick_until(State.RELEASED)
     assert opened(sick) == 0
 
 
@@ -84,11 +76,11 @@ def test_the_next_sick_machine_waits_until_the_first_has_left(sick: Station) -> 
 
 def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
     opened(sick)
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
     sick.cluster.change_node(OLD, sick={})
     sick.now += 60
     assert opened(sick) == 1  # the word that calls it off
-    until(sick, State.CANCELLED)
+    sick.tick_until(State.CANCELLED)
     assert "well again" in sick.incident().reason
     assert sick.cluster.terminated == []
     fall_sick(sick, since=sick.now)
@@ -107,7 +99,7 @@ def test_a_retirement_that_aws_calls_off_keeps_no_sick_machine(sick: Station) ->
         sick.announce(health_event(RETIREMENT, due=RETIRED, status=status, said_at=sick.now))
         assert sick.incident().kind is Kind.SICK_NODE
         assert sick.incident().taken_at == (None if status == "closed" else RETIRED)
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
 
 
 def test_a_sick_machine_that_gets_well_is_still_retired(sick: Station) -> None:
@@ -125,7 +117,7 @@ def test_a_sick_machine_that_gets_well_is_still_retired(sick: Station) -> None:
 def test_a_machine_that_falls_sick_does_not_wait_for_awss_date(sick: Station, code: str) -> None:
     sick.announce(health_event(code, due=RETIRED, said_at=START))
     assert opened(sick) == 1
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
 
 
 def test_a_machine_that_aws_reboots_looks_sick_and_is_not(sick: Station) -> None:
@@ -137,7 +129,7 @@ def test_a_machine_that_aws_reboots_looks_sick_and_is_not(sick: Station) -> None
 
 def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
     opened(sick)
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
     sick.cluster.join(NEW, ZONE)
     fall_sick(sick, NEW)
     assert sick.tick(3).incident().state is State.REPLACING

@@ -12,7 +12,7 @@ from core.incidents.record import Incident
 from handlers import webhook
 from handlers.webhook import LARGEST_BODY_BYTES, TOKEN_HEADER, Door
 from tests.unit.core.incidents.test_record import draining, posted
-from tests.unit.handlers.failing import fail
+from tests.unit.handlers.failing import fail, meanwhile
 from tests.unit.handlers.in_memory import FakeQueue, MemoryLedger
 
 TOKEN = "correct-horse"
@@ -138,17 +138,11 @@ def test_a_report_nobody_forwarded_is_kept_and_changes_nothing(entrance: Entranc
     assert len(entrance.ledger.ignored) == 1
 
 
-def test_a_report_that_loses_a_race_is_noted_over_the_newer_version(
-    entrance: Entrance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put, races = entrance.ledger.put, []
+def test_a_report_that_loses_a_race_is_noted_over_the_newer_version(entrance: Entrance) -> None:
+    def overtake() -> None:
+        entrance.ledger.put(replace(entrance.incident, ticked_at=5.0))
 
-    def racing(incident: Incident) -> Incident:
-        if not races:
-            races.append(put(replace(entrance.incident, ticked_at=5.0)))
-        return put(incident)
-
-    monkeypatch.setattr(entrance.ledger, "put", racing)
+    meanwhile(entrance.ledger, "put", overtake)
     assert entrance.call(request()) == 202
     assert entrance.incident.ticked_at == 5.0
     assert len(entrance.incident.notes) == 1
