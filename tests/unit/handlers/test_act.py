@@ -21,7 +21,7 @@ from handlers.incidents.desk import IntakeDesk
 from handlers.store.documents import Pauses
 from tests.announcements import load
 from tests.every_case import every_case
-from tests.unit.handlers.announced import ec2_event, health_event, hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.failing import Killed, fail, kill, noted
 from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG
 from tests.unit.handlers.healthy import healthy_kafka
@@ -285,13 +285,6 @@ def test_a_node_without_kafka_stays_too(stopped: Station) -> None:
     stopped.tick_while_open(20)
     assert stopped.forwarded == []
     assert stopped.incident().state is State.OPENED
-
-
-def test_nothing_planned_begins_while_it_holds(stopped: Station) -> None:
-    stopped.announce(health_event())
-    stopped.tick_while_open(5)
-    assert stopped.cluster.desired_calls == []
-    assert stopped.cluster.asked_to_terminate == []
 
 
 def test_a_drain_that_runs_ends(stopped: Station) -> None:

@@ -21,7 +21,7 @@ from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import ask, current, start, turn
-from tests.unit.handlers.walks import announce_hooks, launch
+from tests.unit.handlers.walks import announce_hooks, launch, leaders
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -230,10 +230,6 @@ def test_what_is_not_known_is_never_good_news(station: Station, doubt: Doubt) ->
     assert labels(station) == {}
 
 
-def leaders(cluster: FakeCluster) -> set[int | None]:
-    return {p.leader for p in cluster.read().partitions}
-
-
 def leaning() -> ClusterView:
     """Return a cluster in which zone a leads all, and zone b would."""
     view = healthy_kafka()
@@ -246,11 +242,11 @@ def leaning() -> ClusterView:
 
 
 def test_nobody_of_a_party_leaves_before_others_lead_what_it_led(station: Station) -> None:
-    assert leaders(station.cluster) >= PARTY.keys()
+    assert leaders(station) >= PARTY.keys()
     read = noted(station.cluster, "read")
     opened(station)
     assert (None,) in read  # All partitions: what the others would lead is judged by them.
-    assert leaders(station.cluster).isdisjoint(PARTY)
+    assert leaders(station).isdisjoint(PARTY)
     # The order itself was changed: an election alone would be undone within minutes.
     assert {p.replicas[0] for p in station.cluster.read().partitions}.isdisjoint(PARTY)
     moved = shift_in_force(station.records, "orders")
@@ -291,7 +287,7 @@ def test_what_is_given_back_unelected_is_preferred_and_does_not_lead(station: St
     for incident in ("incident:i-0a", "incident:i-1a"):
         station.leadership.restore(incident, elect=False)
     assert {p.name: p.replicas for p in station.cluster.read().partitions} == before
-    assert leaders(station.cluster).isdisjoint(PARTY)
+    assert leaders(station).isdisjoint(PARTY)
     assert shift_in_force(station.records, "orders").nothing
 
 
@@ -303,7 +299,7 @@ def test_a_party_that_loses_its_lease_leads_again(station: Station) -> None:
         once(station, id_)
     assert station.incident("i-0a").leaders_moved_at is None
     assert shift_in_force(station.records, "orders").nothing
-    assert leaders(station.cluster) >= PARTY.keys()
+    assert leaders(station) >= PARTY.keys()
 
 
 def test_a_member_that_starts_keeps_nobody_from_leading_again(station: Station) -> None:
@@ -373,7 +369,7 @@ def test_an_incident_without_its_last_turn_is_given_back_by_sweeps(station: Stat
     assert SHIFT_MESSAGE in [body for body, _ in station.ticks.sent]
     station.loop.turn(SHIFT_MESSAGE, station.now)
     assert shift_in_force(station.records, "orders").nothing
-    assert leaders(station.cluster) >= PARTY.keys()
+    assert leaders(station) >= PARTY.keys()
 
 
 def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,7 +384,7 @@ def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.M
     assert labels(station)
     assert station.now - began > ELECTED_SECONDS
     assert sum(moved) > 0
-    assert leaders(station.cluster) >= PARTY.keys()  # a controlled shutdown moves those
+    assert leaders(station) >= PARTY.keys()  # a controlled shutdown moves those
 
 
 def test_a_run_takes_fewer_where_the_others_would_lead_too_much(station: Station) -> None:

@@ -31,6 +31,7 @@ from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.in_memory import MemoryLedger
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.tables import REGION, TABLE, stored_items
+from tests.unit.handlers.walks import critical
 
 CLOSED = START + 60
 LATE = (
@@ -307,16 +308,15 @@ def test_a_change_that_is_not_known_replaces_nothing_and_calls_a_person_once(
         station.announce(health_event(code))
         station.now += DAY
     assert station.ledger.open_incidents() == ()
-    pages = [r for r in caplog.records if r.levelname == "CRITICAL"]
-    assert len(pages) == 1
-    assert code in pages[0].message
+    (page,) = critical(caplog)
+    assert code in page
 
 
 def test_a_change_of_anothers_instance_calls_nobody(
     station: Station, caplog: pytest.LogCaptureFixture
 ) -> None:
     station.announce(health_event("AWS_EC2_PLANNED_LIFECYCLE_EVENT").replace(OLD, "i-0foreign"))
-    assert [r for r in caplog.records if r.levelname == "CRITICAL"] == []
+    assert critical(caplog) == []
 
 
 def test_a_change_whose_date_makes_no_sense_is_told_and_crashes_no_later_turn(
@@ -327,7 +327,7 @@ def test_a_change_whose_date_makes_no_sense_is_told_and_crashes_no_later_turn(
         event["detail"] |= {"startTime": start, "eventArn": f"arn:{start}"}
         station.announce(json.dumps(event))
     assert station.ledger.open_incidents() == ()
-    pages = [r.message for r in caplog.records if r.levelname == "CRITICAL"]
+    pages = critical(caplog)
     assert len(pages) == 6
     assert all("not a time between 2000 and 2100" in page for page in pages)
 

@@ -19,6 +19,7 @@ from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.in_memory import MemoryRecords
 from tests.unit.handlers.station import Station
+from tests.unit.handlers.walks import leaders
 
 NOW = 1_795_168_800.0
 SHIFT = LostZone("use1-az1", "us-east-1a", source="autoshift", occurred_at=NOW)
@@ -129,10 +130,6 @@ def thawed(station: Station) -> Station:
     station.freezes.note(replace(AUTOSHIFT, over=True), station.now)
     station.loop.turn(SHIFT_MESSAGE, station.now)
     return station
-
-
-def leaders(station: Station) -> set[int | None]:
-    return {p.leader for p in station.cluster.kafka.partitions}
 
 
 def test_leaders_leave_a_frozen_zone_and_come_back(station: Station) -> None:

@@ -191,23 +191,6 @@ def test_whom_kafka_refused_is_asked_about_first_and_leaves_the_lease_to_others(
     assert asked[3:] == [["i-0a"]]
 
 
-def test_a_refusal_with_the_lease_in_hand_wakes_the_incident(door: Door) -> None:
-    lag(door)
-    assert not door.ask().allowed
-    door.tick_until(State.HOLDING)
-    door.station.tick()
-    assert door.station.incident().turn_due_at is None  # Kafka, and nobody's turn, is waited for.
-    door.station.cluster.kafka = healthy_kafka()
-    door.tick_until(State.HOLDING)
-    assert door.ask().allowed
-
-
-def test_a_rehearsal_asks_kafka_and_takes_no_lease(door: Door) -> None:
-    asked = counted(door)
-    assert door.ask(dry_run=True).allowed
-    assert asked == [[]]
-
-
 def counted(door: Door) -> list[list[str]]:
     """Note who holds the lease at each reading of Kafka."""
     cluster, holders = door.station.cluster, list[list[str]]()

@@ -88,15 +88,6 @@ def test_a_policy_may_be_content_with_a_ready_pod() -> None:
     assert station.tick(3).incident().state is State.RELEASED
 
 
-def test_a_node_that_is_gone_already_is_not_waited_for(station: Station) -> None:
-    announce(station)
-    del station.cluster.node_views[OLD]
-    station.cluster.place_pod(10, None, ready=False)
-    assert station.tick().incident().state is State.DRAINING
-    assert "is gone from Kubernetes" in station.incident().reason
-    assert station.forwarded == []
-
-
 def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> None:
     station.cluster.add_instance("i-0x", "us-east-1a")
     station.cluster.terminate("i-0x")

@@ -15,7 +15,6 @@ from core.incidents.joining import Pause
 from core.incidents.observation import Condition, ScheduledEvent, StatusView
 from core.incidents.record import Drainer, NodeDisruption, State
 from core.rotation.run_record import Run, RunState
-from core.zones.incident import LostZone
 from handlers.adapters.aws import tick_message
 from handlers.store.documents import Pauses
 from tests.every_case import every_case
@@ -33,6 +32,7 @@ from tests.unit.handlers.karpenter_machines import (
     of_karpenter,
 )
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.walks import freeze_zone
 
 DRIFTED = {**INITIALIZED, "DisruptionReason": Condition(holds=True, reason="Drifted")}
 
@@ -186,8 +186,7 @@ def test_a_person_is_called_once_before_a_deadline_kafka_refuses(door: Door) -> 
 def test_a_frozen_zone_keeps_a_broker_until_its_deadline_is_near(door: Door) -> None:
     bring_node(door, NEW)
     station = door.station
-    shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=station.now)
-    station.freezes.note(shift, station.now)
+    freeze_zone(station)
     end(door, delete_claim(grace_seconds=9 * HOUR))
     assert "Nothing is drained there" in door.ask(user=KARPENTER).reason
     station.now = START + 9 * HOUR - station.policy.planned_margin_seconds

@@ -12,6 +12,7 @@ from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, FakeCluster, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
+from tests.unit.handlers.walks import critical
 
 
 def end_instance(cluster: FakeCluster, instance_id: str, state: str = "stopped") -> None:
@@ -233,10 +234,6 @@ def all_tick(station: Station, rounds: int) -> None:
             station.loop.turn(body, station.now)
 
 
-def critical(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [r.getMessage() for r in caplog.records if r.levelname == "CRITICAL"]
-
-
 def test_a_lost_zone_pages_and_stays(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     instances = [OLD, *(f"i-{n:02x}" for n in range(0x10, 0x2D))]
     zone_is_lost(station, *instances)
@@ -289,7 +286,7 @@ def test_a_retained_warm_machine_pages(station: Station, caplog: pytest.LogCaptu
     station.sweep()
     station.tick()
     assert station.incident(NEW).state is State.RETAINED
-    assert any(r.levelname == "CRITICAL" for r in caplog.records)
+    assert critical(caplog)
 
 
 def started_again(station: Station) -> Station:

@@ -23,6 +23,7 @@ from tests.unit.handlers.announced import DAY, ec2_event, health_event, hook_eve
 from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.station import START, Station
+from tests.unit.handlers.walks import critical
 
 VOLUME = "vol-03a55cf56513fa1b6"
 POD = "orders-broker-a-10"
@@ -251,10 +252,6 @@ HOME = Home("123456789012", "us-east-1")
 SPOT = ec2_event("EC2 Spot Instance Interruption Warning", OLD)
 
 
-def pages(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.message for record in caplog.records if record.levelname == "CRITICAL"]
-
-
 def changed(body: str, **frame: object) -> str:
     return json.dumps(json.loads(body) | frame)
 
@@ -309,7 +306,7 @@ def test_a_spot_warning_for_an_instance_that_is_not_spot_is_told_and_not_acted_o
     station.announce(hook_event("drain"))
     station.announce(SPOT)
     assert not station.incident().urgent
-    assert "EC2 calls the instance on-demand" in pages(caplog)[0]
+    assert "EC2 calls the instance on-demand" in critical(caplog)[0]
     station.cluster.instances[OLD] = replace(known, market="spot")
     station.announce(SPOT)
     assert station.incident().urgent
@@ -319,7 +316,7 @@ def test_a_warning_too_old_is_only_told(station: Station, caplog: pytest.LogCapt
     station.now += 3600
     station.announce(SPOT)
     assert station.ledger.open_incidents() == ()
-    assert "two minutes old at most" in pages(caplog)[0]
+    assert "two minutes old at most" in critical(caplog)[0]
 
 
 def test_an_issue_replayed_after_weeks_opens_nothing(station: Station) -> None:
@@ -332,7 +329,7 @@ def test_an_issue_replayed_after_weeks_opens_nothing(station: Station) -> None:
 
 def test_a_failed_refresh_is_paged(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     station.announce(json.dumps(load("refresh-failed")))
-    assert len(pages(caplog)) == 1
+    assert len(critical(caplog)) == 1
 
 
 @pytest.mark.parametrize(
@@ -360,9 +357,9 @@ def test_a_warning_that_cannot_be_true_calls_nobody_before_it_is_kept(
     for _ in range(3):
         with pytest.raises(StillwaterError):
             station.desk.take(SPOT, station.now, home=HOME)
-    assert pages(caplog) == []
+    assert critical(caplog) == []
     station.desk.take(SPOT, station.now, home=HOME)
-    assert len(pages(caplog)) == 1
+    assert len(critical(caplog)) == 1
 
 
 def test_whoever_redrives_what_cannot_be_true_or_has_failed_calls_a_person_once(
@@ -373,4 +370,4 @@ def test_whoever_redrives_what_cannot_be_true_or_has_failed_calls_a_person_once(
         caplog.clear()
         for _ in range(3):
             station.announce(body)
-        assert len(pages(caplog)) == 1
+        assert len(critical(caplog)) == 1

@@ -11,13 +11,12 @@ from core.incidents.actions import LATE_REPLACEMENT_SECONDS
 from core.incidents.joining import ask_release, hold, ignore, note_group
 from core.incidents.record import State
 from core.incidents.replacement import own_refusal
-from core.zones.incident import LostZone
 from tests.unit.handlers.announced import DAY, RETIREMENT, health_event, hook_event
 from tests.unit.handlers.failing import Killed, fail, kill
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.walks import announce, replace_machine
+from tests.unit.handlers.walks import announce, freeze_zone, replace_machine
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -271,20 +270,14 @@ def test_a_node_without_kafka_goes_without_a_spare(station: Station) -> None:
     assert station.tick().incident().state is State.DRAINING
 
 
-def frozen_by_a_shift(station: Station) -> Station:
-    shift = LostZone("use1-az4", ZONE, source="autoshift", occurred_at=station.now)
-    station.freezes.note(shift, station.now)
-    return station
-
-
 def test_a_retirement_in_a_frozen_zone_waits_while_there_is_time(station: Station) -> None:
-    announced(frozen_by_a_shift(station), due=START + 10 * DAY)
+    announced(freeze_zone(station), due=START + 10 * DAY)
     assert station.incident().state is State.OPENED
     assert "is frozen" in station.incident().reason
 
 
 def test_a_retirement_in_a_frozen_zone_does_not_run_past_awss_date(station: Station) -> None:
-    announced(frozen_by_a_shift(station), due=START + POLICY.planned_margin_seconds / 2)
+    announced(freeze_zone(station), due=START + POLICY.planned_margin_seconds / 2)
     spare(station)
     station.tick_until(State.HOLDING)
     assert "frozen_zone" in station.incident().pages

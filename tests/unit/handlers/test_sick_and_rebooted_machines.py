@@ -9,7 +9,6 @@ from core.events import Kind
 from core.ground.constants import PAGES_SENT
 from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
-from core.zones.incident import LostZone
 from handlers.adapters.aws import tick_message
 from tests.every_case import every_case
 from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event, hook_event
@@ -17,6 +16,7 @@ from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.test_planned import announced
+from tests.unit.handlers.walks import freeze_zone, leaders
 
 ZONE = "us-east-1a"
 HOUR = 3600.0
@@ -137,18 +137,7 @@ def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
 
 
 def test_a_frozen_zone_keeps_its_sick_machines(sick: Station) -> None:
-    sick.freezes.note(
-        LostZone("use1-az4", ZONE, source="autoshift", occurred_at=sick.now), sick.now
-    )
-    assert opened(sick) == 0
-
-
-def test_several_sick_machines_are_told_once_and_stay(sick: Station, counted: list[str]) -> None:
-    fall_sick(sick, "i-0b")
-    for _ in range(3):
-        sick.now += 60
-        assert opened(sick) == 0
-    assert counted == [PAGES_SENT]
+    assert opened(freeze_zone(sick)) == 0
 
 
 @pytest.mark.parametrize("lifecycle", ["Standby", "EnteringStandby", "ReplacingRootVolume", None])
@@ -272,11 +261,6 @@ def at(station: Station, moment: float, id_: str = "i-0a") -> None:
     for _ in range(2):
         incident = station.incident(id_)
         station.loop.turn(tick_message(incident.id, incident.version), moment)
-
-
-def leaders(station: Station) -> set[int | None]:
-    view = station.cluster.kafka
-    return {p.leader for p in view.partitions}
 
 
 CLOSED = health_event(REBOOT, due=FIRST, status="closed", said_at=FIRST)
