@@ -256,11 +256,6 @@ def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
     assert made.ledger.leases() == ()
 
 
-def test_nothing_is_evicted_before_a_replacement_is_there() -> None:
-    made = announce(evicting(OPERATOR))
-    assert (made.cluster.evicted, made.cluster.cordons) == ([], {})
-
-
 def test_everything_else_leaves_before_kafka() -> None:
     made = replace_machine(evicting(OPERATOR, AGENT))
     assert made.cluster.evicted == ["operator"]
@@ -355,14 +350,6 @@ def test_a_pod_without_owner_is_named_and_left_to_end_with_its_machine() -> None
     come_back(made)
     assert made.cluster.evicted == [POD]
     assert made.incident().state is State.RELEASED
-
-
-def test_two_pods_of_one_kafka_on_one_node_wait_for_a_person() -> None:
-    made = evicting()
-    made.cluster.place_pod(20, OLD)
-    replace_machine(made)
-    assert (made.incident().state, made.cluster.evicted) == (State.HOLDING, [])
-    assert "shared_node" in {page["page"] for page in made.ticks.pages}
 
 
 def test_a_two_minute_warning_evicts_everything_at_once() -> None:
