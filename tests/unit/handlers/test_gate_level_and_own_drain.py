@@ -227,6 +227,13 @@ def evicting(*beside: PodOnNode, **changes: object) -> Station:
     return made
 
 
+def idle(made: Station) -> Station:
+    """A machine on which no pod of Kafka's runs stands in its hooks."""
+    made.cluster.change_pod(10, node_name=node_named("i-0b"))
+    made.cluster.attached.pop(NODE)
+    return announce(made)
+
+
 def leave(made: Station) -> None:
     """The evicted pod ends, and starts again on the replacement."""
     made.cluster.kafka = healthy_kafka(out=10)
@@ -360,10 +367,7 @@ def test_a_two_minute_warning_evicts_everything_at_once() -> None:
 
 
 def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
-    made = evicting(OPERATOR)
-    made.cluster.change_pod(10, node_name=node_named("i-0b"))
-    made.cluster.attached.pop(NODE)
-    announce(made)
+    made = idle(evicting(OPERATOR))
     made.tick_while_open(12)
     assert made.cluster.evicted == ["operator"]
     assert made.incident().state is State.RELEASED
@@ -373,9 +377,7 @@ def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
 def test_a_node_without_kafka_waits_for_a_pod_that_may_not_leave_or_for_a_person() -> None:
     made = evicting(OPERATOR)
     made.cluster.refusals["operator"] = "Cannot evict pod: it would violate its budget."
-    made.cluster.change_pod(10, node_name=node_named("i-0b"))
-    made.cluster.attached.pop(NODE)
-    announce(made)
+    idle(made)
     made.tick(12)
     assert (made.incident().state, made.cluster.completed) == (State.DRAINING, [])
     made.ledger.put(ask_release(made.incident(), "ada", made.now))
@@ -385,10 +387,7 @@ def test_a_node_without_kafka_waits_for_a_pod_that_may_not_leave_or_for_a_person
 
 
 def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() -> None:
-    made = evicting(AGENT)
-    made.cluster.change_pod(10, node_name=node_named("i-0b"))
-    made.cluster.attached.pop(NODE)
-    announce(made)
+    made = idle(evicting(AGENT))
     while made.incident().state is not State.DRAINING or not made.cluster.cordons:
         assert made.cluster.completed == []
         made.tick()

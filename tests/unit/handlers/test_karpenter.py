@@ -336,23 +336,23 @@ def test_its_broker_is_followed_home_and_keeps_everybody_else_until_then(door: D
     assert station.sweep()["opened"] == 0
 
 
-@pytest.mark.parametrize("state", ["pending", "running"])
-def test_a_machine_that_may_run_is_none(door: Door, state: str) -> None:
+NO_LOSS: dict[str, tuple[dict[str, object], str | None]] = {
+    "it starts": ({}, "pending"),
+    "it runs": ({}, "running"),
+    # EC2 may not show an instance in its first seconds: Karpenter tries again.
+    "its node never joined": ({"conditions": {"Launched": Condition(holds=True)}}, None),
+    "the system pool's": ({"pool": "system"}, "terminated"),
+}
+
+
+@every_case(("changes", "state"), NO_LOSS.values(), ids=NO_LOSS)
+def test_a_machine_without_a_node_is_no_loss_while(
+    changes: dict[str, object], state: str | None
+) -> None:
+    door = of_karpenter(Door())
+    if changes:
+        door.station.cluster.node_claims = (claim_of(**changes),)
     dies(door, state=state, node=False)
-    assert door.station.sweep()["opened"] == 0
-
-
-def test_a_machine_whose_node_never_joined_is_karpenters_to_try_again(door: Door) -> None:
-    """EC2 may not show an instance in its first seconds."""
-    launched = {"Launched": Condition(holds=True)}
-    door.station.cluster.node_claims = (claim_of(conditions=launched),)
-    dies(door, state=None, node=False)
-    assert door.station.sweep()["opened"] == 0
-
-
-def test_the_system_pools_machines_are_left_to_karpenter(door: Door) -> None:
-    door.station.cluster.node_claims = (claim_of(pool="system"),)
-    dies(door, state="terminated", node=False)
     assert door.station.sweep()["opened"] == 0
 
 

@@ -1,5 +1,6 @@
 """A broker that lost its disk refills under a throttle; the next machine is ready meanwhile."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,7 @@ from core.rotation.run_record import (
 )
 from handlers.store.documents import is_left_throttled
 from handlers.store.ledger import STRAYS_MESSAGE
+from tests.every_case import every_case
 from tests.unit.handlers import healthy
 from tests.unit.handlers.announced import DAY, REBOOT, health_event, hook_event
 from tests.unit.handlers.failing import Killed, fail
@@ -77,21 +79,29 @@ def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured(station: St
     )
 
 
-def test_who_comes_back_on_its_volume_is_not(station: Station) -> None:
+def on_its_volume(station: Station) -> None:
     left(station)
     behind(station, 99 * GIB)
-    run = turn(station)
-    assert (station.cluster.throttled, run.throttled) == (None, ())
 
 
-def test_who_held_next_to_nothing_is_not(station: Station) -> None:
+def of_next_to_nothing(station: Station) -> None:
     station.cluster.held = {10: 1_000_000}
     start(station)
     turn(station)
     turn(station)
     behind(station, 0)
-    turn(station)
-    assert station.cluster.throttled is None
+
+
+def beside_somebody_elses_reassignment(station: Station) -> None:
+    emptied(station)
+    station.cluster.kafka = replace(station.cluster.read(), reassigning=("t-0",))
+
+
+@every_case("back", [on_its_volume, of_next_to_nothing, beside_somebody_elses_reassignment])
+def test_who_comes_back_otherwise_is_not(back: Callable[[Station], None]) -> None:
+    station = Station()
+    back(station)
+    assert (turn(station).throttled, station.cluster.throttled) == ((), None)
 
 
 def test_it_is_taken_off_once_the_broker_is_in_every_isr(station: Station) -> None:
@@ -119,14 +129,6 @@ def test_what_was_copied_under_a_throttle_is_no_measurement(station: Station) ->
     assert current(station).turn_of(10).copied_bytes == GIB
     station.runs.put(replace(current(station), state=RunState.ABORTED))
     assert start(station).replication == MEASURED
-
-
-def test_somebody_elses_reassignment_is_not_throttled_beside_its_own(station: Station) -> None:
-    emptied(station)
-    view = station.cluster.read()
-    station.cluster.kafka = replace(view, reassigning=("t-0",))
-    turn(station)
-    assert station.cluster.throttled is None
 
 
 def test_a_run_goes_on_where_kafka_refuses_the_throttle(station: Station) -> None:
