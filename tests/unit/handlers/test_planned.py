@@ -43,6 +43,11 @@ def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Sta
     assert cluster.desired_calls == [(GROUP, 2)]
     assert cluster.terminated == []
     spare(station)
+    cluster.add_node(NEW, ready=False)
+    station.tick()
+    # It is kept from Cluster Autoscaler until it is used.
+    assert cluster.node_views[NEW].spare_for == OLD
+    cluster.change_node(NEW, ready=True)
     assert station.tick().incident().state is State.HOLDING
     station.tick(2)
     assert cluster.terminated == [(OLD, True)]
@@ -53,7 +58,10 @@ def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Sta
     station.tick_until(State.DRAINING)
     assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
     cluster.place_pod(10, NEW)
+    station.tick()
+    assert cluster.node_views[NEW].spare_for == OLD
     station.tick_until(State.RELEASED)
+    assert cluster.node_views[NEW].spare_for is None
     assert (OLD, "gate", "CONTINUE") in cluster.completed
     expected = ["opened", "replacing", "holding", "draining", "gating", "released"]
     assert [t.state.value for t in station.incident().transitions] == expected
@@ -69,23 +77,6 @@ def test_capacity_is_raised_once_however_often_the_invocation_dies(station: Stat
     station.sweep(60)
     station.tick(2)
     assert station.cluster.groups[GROUP].desired == 2
-
-
-def test_the_spare_is_kept_from_cluster_autoscaler_until_used(station: Station) -> None:
-    announced(station)
-    spare(station)
-    station.cluster.add_node(NEW, ready=False)
-    station.tick()
-    assert station.cluster.node_views[NEW].spare_for == OLD
-    station.cluster.change_node(NEW, ready=True)
-    station.tick(4)
-    station.announce(hook_event("drain"))
-    station.tick_until(State.DRAINING)
-    station.cluster.place_pod(10, NEW)
-    station.tick()
-    assert station.cluster.node_views[NEW].spare_for == OLD
-    station.tick_until(State.RELEASED)
-    assert station.cluster.node_views[NEW].spare_for is None
 
 
 def test_a_retirement_waits_for_its_window(station: Station) -> None:

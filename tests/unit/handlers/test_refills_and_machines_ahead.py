@@ -23,7 +23,7 @@ from handlers.store.ledger import STRAYS_MESSAGE
 from tests.every_case import every_case
 from tests.unit.handlers import healthy
 from tests.unit.handlers.announced import DAY, REBOOT, health_event, hook_event
-from tests.unit.handlers.failing import Killed, fail
+from tests.unit.handlers.failing import Killed, fail, noted
 from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -63,7 +63,9 @@ def refilled(station: Station) -> Run:
     return turn(station)
 
 
-def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured(station: Station) -> None:
+def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured_until_it_is_back(
+    station: Station,
+) -> None:
     run = refilled(station)
     assert station.cluster.throttled == Throttle(
         brokers=(10,),
@@ -77,6 +79,11 @@ def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured(station: St
         "replication brings in (measured in rotation-20260101-000000)."
         for note in run.notes
     )
+    station.cluster.kafka = healthy_kafka()
+    run = turn(station)
+    assert (station.cluster.throttled, run.throttled) == (None, ())
+    assert station.cluster.unthrottled == [("t",)]
+    assert not is_left_throttled(station.records, "orders", None)
 
 
 def on_its_volume(station: Station) -> None:
@@ -102,15 +109,6 @@ def test_who_comes_back_otherwise_is_not(back: Callable[[Station], None]) -> Non
     station = Station()
     back(station)
     assert (turn(station).throttled, station.cluster.throttled) == ((), None)
-
-
-def test_it_is_taken_off_once_the_broker_is_in_every_isr(station: Station) -> None:
-    refilled(station)
-    station.cluster.kafka = healthy_kafka()
-    run = turn(station)
-    assert (station.cluster.throttled, run.throttled) == (None, ())
-    assert station.cluster.unthrottled == [("t",)]
-    assert not is_left_throttled(station.records, "orders", None)
 
 
 def test_a_throttle_never_keeps_a_broker_out_until_its_deadline(station: Station) -> None:
@@ -299,7 +297,9 @@ def test_nothing_of_it_leaves_before_the_run_has_come_to_it(station: Station) ->
     # Kafka would consent, and nobody has the lease: its turn alone is missing.
     station.cluster.kafka = healthy_kafka()
     station.ledger.drop_lease("i-0a")
+    asked = noted(station.cluster, "read")
     look(station, "i-0b")
+    assert asked == []
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"] == "InService"
     assert station.cluster.asked_to_terminate == [("i-0a", True)]
 
@@ -439,15 +439,6 @@ def test_a_run_that_is_called_off_calls_off_nothing_of_awss(station: Station, tu
     assert incident.due_at == pytest.approx(due, abs=1)
     if not turns:
         assert current(station).state is RunState.ABORTED
-
-
-def test_nobody_looks_at_kafka_for_one_that_is_only_made_ready(station: Station) -> None:
-    second_made_ready(station)
-    asked = []
-    read = station.cluster.read
-    station.cluster.read = lambda about=None: asked.append(about) or read(about)
-    look(station, "i-0b")
-    assert asked == []
 
 
 def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:
