@@ -263,14 +263,6 @@ def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
     assert made.ledger.leases() == ()
 
 
-def test_everything_else_leaves_before_kafka() -> None:
-    made = replace_machine(evicting(OPERATOR, AGENT))
-    assert made.cluster.evicted == ["operator"]
-    assert "First to leave: strimzi/operator." in made.incident().reason
-    made.tick()
-    assert (made.cluster.evicted, made.cluster.cordons) == (["operator", POD], {NODE: OLD})
-
-
 def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_forced() -> None:
     made = evicting(OPERATOR)
     made.cluster.refusals["operator"] = "Cannot evict pod: it would violate its budget."
