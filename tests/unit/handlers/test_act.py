@@ -298,9 +298,10 @@ def test_a_drain_that_runs_ends(stopped: Station) -> None:
 
 
 def test_a_two_minute_warning_is_drained_all_the_same(stopped: Station) -> None:
-    stopped.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
-    stopped.tick_while_open(1)
-    assert len(stopped.forwarded) == 1
+    warning = ec2_event("EC2 Spot Instance Interruption Warning", OLD)
+    stopped.announce(warning)
+    assert stopped.tick().incident().state is State.DRAINING
+    assert stopped.termination_handler.sent == [(warning, 0.0)]
 
 
 def test_not_even_a_person_lets_one_go_before_it_is_resumed(stopped: Station) -> None:

@@ -349,15 +349,14 @@ def test_the_next_party_waits_until_the_last_one_leads_again(station: Station) -
     assert {t.node_id for t in turn(station).open_turns} == PARTY.keys()
 
 
-def test_leaders_moved_for_a_zone_keep_no_party_back(station: Station) -> None:
-    start(station, at_once="zone")
-    station.leadership.avoid("zone:us-east-1c", {30, 31})
-    assert turn(station).open_turns
-
-
-def test_a_node_alone_waits_for_nobodys_leaders(station: Station) -> None:
-    start(station)
-    station.leadership.avoid("incident:i-of-yesterday", {20, 21})
+@pytest.mark.parametrize(
+    ("at_once", "cause"), [("zone", "zone:us-east-1c"), (1, "incident:i-of-yesterday")]
+)
+def test_leaders_moved_for_a_zone_and_a_node_alone_keep_nobody_back(
+    station: Station, at_once: object, cause: str
+) -> None:
+    start(station, at_once=at_once)
+    station.leadership.avoid(cause, {30, 31})
     assert turn(station).open_turns
 
 

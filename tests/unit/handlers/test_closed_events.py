@@ -16,7 +16,7 @@ from core.incidents.joining import ignore, merge, open_incident, scheduled_chang
 from core.incidents.observation import ScheduledEvent, StatusView
 from core.incidents.record import Incident, State, governing
 from handlers.adapters.aws import tick_message
-from handlers.store.ledger import Ledger, rounds
+from handlers.store.ledger import rounds
 from tests.every_case import every_case
 from tests.tables import rows
 from tests.unit.handlers.announced import (
@@ -28,9 +28,7 @@ from tests.unit.handlers.announced import (
     hook_event,
 )
 from tests.unit.handlers.fakes import OLD
-from tests.unit.handlers.in_memory import MemoryLedger
 from tests.unit.handlers.station import START, Station
-from tests.unit.handlers.tables import REGION, TABLE, stored_items
 from tests.unit.handlers.walks import critical
 
 CLOSED = START + 60
@@ -114,28 +112,6 @@ def test_a_date_of_a_clock_that_is_wrong_hides_no_later_word(station: Station) -
     station.now += 3600
     station.announce(health_event(due=START + 20 * DAY, said_at=START + 7200))
     assert not station.incident().called_off
-
-
-@pytest.fixture(params=["memory", "dynamodb"])
-def ledger(request: pytest.FixtureRequest) -> Ledger:
-    if request.param == "memory":
-        return MemoryLedger()
-    request.getfixturevalue("aws")
-    return Ledger(TABLE, "orders", REGION)
-
-
-def test_the_latest_end_of_an_event_stands(ledger: Ledger) -> None:
-    assert ledger.closed_at("an event") is None
-    for said_at in (20.5, 30.0, 10.0):
-        ledger.close_event("an event", said_at, 100.0)
-    assert ledger.closed_at("an event") == 30.0
-    assert ledger.closed_at("another") is None
-
-
-def test_the_end_of_an_event_is_kept_as_long_as_what_was_announced(aws: None) -> None:
-    Ledger(TABLE, "orders", REGION).close_event("an event", 20.5, 1000.0)
-    (item,) = stored_items("closed#")
-    assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}
 
 
 CODES = {"retirement": "instance-retirement", "reboot": "system-reboot", "stop": "instance-stop"}

@@ -388,14 +388,6 @@ def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() 
     assert {hook for _, hook, _ in made.cluster.completed} == {"drain", "gate"}
 
 
-def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() -> None:
-    door = Door(replace_machine(evicting(OPERATOR)))
-    assert door.ask(10, user="stillwater-tick").allowed
-    assert not door.ask(20, user="stillwater-tick").allowed
-    door.station.cluster.kafka = healthy_kafka(out=20)
-    assert not door.ask(10, user="stillwater-tick").allowed
-
-
 def test_a_tick_that_died_after_evicting_does_no_harm() -> None:
     made = evicting()
     announce(made)

@@ -142,6 +142,20 @@ def test_a_message_is_kept_once_as_it_was_first_recorded(aws: None) -> None:
     assert item["outcome"] == {"S": "opened"}
 
 
+def test_the_latest_end_of_an_event_stands(ledger: Ledger) -> None:
+    assert ledger.closed_at("an event") is None
+    for said_at in (20.5, 30.0, 10.0):
+        ledger.close_event("an event", said_at, 100.0)
+    assert ledger.closed_at("an event") == 30.0
+    assert ledger.closed_at("another") is None
+
+
+def test_the_end_of_an_event_is_kept_as_long_as_what_was_announced(aws: None) -> None:
+    Ledger(TABLE, "orders", REGION).close_event("an event", 20.5, 1000.0)
+    (item,) = stored_items("closed#")
+    assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}
+
+
 def test_what_is_over_is_listed_until_it_is_filed(ledger: Ledger) -> None:
     ledger.put(incident("i-0b"))
     over = ledger.put(replace(ledger.put(incident()), state=State.RELEASED))

@@ -275,10 +275,15 @@ def ended() -> Station:
     return made
 
 
-def test_a_pod_that_its_operator_restarts_is_not_drained_unasked(ended: Station) -> None:
-    """For a moment it has no node; its broker would be refused, and its node drained at once."""
+@pytest.mark.parametrize("deleted", [False, True], ids=["no node", "no pod"])
+def test_a_pod_that_its_operator_restarts_is_not_drained_unasked(
+    ended: Station, *, deleted: bool
+) -> None:
+    """For a moment it has no node, or is not there at all; its node would be drained at once."""
     ended.cluster.kafka = healthy_kafka(out=30)
     ended.cluster.place_pod(10, None, ready=False)
+    if deleted:
+        del ended.cluster.pods[10]
     ended.cluster.attached.clear()
     ended.announce(hook_event("drain"))
     ended.tick(3)
@@ -286,18 +291,6 @@ def test_a_pod_that_its_operator_restarts_is_not_drained_unasked(ended: Station)
     ended.cluster.place_pod(10, OLD)
     ended.tick(3)
     assert ended.incident().node_id == 10
-    assert ended.incident().state is State.REPLACING
-
-
-def test_a_pod_that_is_being_made_anew_is_waited_for(ended: Station) -> None:
-    """Deleted and not created again yet: no pod at all, and no volume either."""
-    pod = ended.cluster.pods.pop(10)
-    ended.cluster.attached.clear()
-    ended.announce(hook_event("drain"))
-    ended.tick(3)
-    assert ended.forwarded == []
-    ended.cluster.pods[10] = pod
-    ended.tick(3)
     assert ended.incident().state is State.REPLACING
 
 

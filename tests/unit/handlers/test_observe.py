@@ -213,13 +213,6 @@ def test_a_machine_of_ours_that_ends_in_its_hooks_was_drained_by_nobody() -> Non
     assert station.tick_until_quiet().incident().lost_at is not None
 
 
-def test_a_watched_machine_that_dies_with_its_broker_is_lost() -> None:
-    station = announce(Station(level="watch"))
-    station.cluster.set_state(OLD, "terminated")
-    station.cluster.set_groups_without(OLD)
-    assert station.tick_until_quiet().incident().lost_at is not None
-
-
 def test_a_group_that_is_not_asked_to_terminate_has_refused() -> None:
     station = announce(Station(level="watch"))
     station.cluster.add_instance(NEW, "us-east-1a")

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from core.events import GroupChange, GroupNotice
 from core.ground.window import DAYS, Window
 from core.incidents.actions import LATE_REPLACEMENT_SECONDS
-from core.incidents.joining import ask_release, hold, ignore, note_group
+from core.incidents.joining import ask_release, ignore, note_group
 from core.incidents.record import State
 from core.incidents.replacement import own_refusal
 from tests.unit.handlers.announced import DAY, RETIREMENT, health_event, hook_event
@@ -209,19 +209,6 @@ def test_an_older_word_of_healths_that_comes_late_calls_nothing_off(station: Sta
     announced(station, said_at=START + 60)
     station.announce(health_event(status="closed", said_at=START))
     assert station.tick().incident().state is State.REPLACING
-
-
-def test_a_person_may_hold_a_planned_replacement(station: Station) -> None:
-    announced(station)
-    station.ledger.put(hold(station.incident(), station.now + 3600, "ada", station.now))
-    spare(station)
-    station.sweep(60)
-    station.tick(3)
-    assert station.cluster.terminated == []
-    assert "held until" in station.incident().reason
-    station.now += 3600
-    station.tick(5)
-    assert station.cluster.terminated == [(OLD, True)]
 
 
 def test_a_person_may_have_a_retirement_ignored(station: Station) -> None:

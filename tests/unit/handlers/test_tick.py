@@ -296,16 +296,6 @@ def test_an_instance_without_kafka_goes_straight_through(station: Station) -> No
     assert station.incident(NEW).state is State.RELEASED
 
 
-def test_a_spot_warning_is_forwarded_at_once(station: Station) -> None:
-    warning = ec2_event(
-        "EC2 Spot Instance Interruption Warning", OLD, **{"instance-action": "terminate"}
-    )
-    station.announce(warning)
-    station.tick()
-    assert station.termination_handler.sent == [(warning, 0.0)]
-    assert station.incident().state is State.DRAINING
-
-
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station, *, dies: bool) -> None:
     station.cluster.kafka = healthy_kafka(out=20)
