@@ -263,6 +263,11 @@ def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
     assert made.ledger.leases() == ()
 
 
+def test_nothing_is_evicted_before_a_replacement_is_there() -> None:
+    made = announce(evicting(OPERATOR))
+    assert (made.cluster.evicted, made.cluster.cordons) == ([], {})
+
+
 def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_forced() -> None:
     made = evicting(OPERATOR)
     made.cluster.refusals["operator"] = "Cannot evict pod: it would violate its budget."
