@@ -80,11 +80,7 @@ class Door:
         self.station.cluster.place_pod(broker, to)
 
     def tick_until(self, state: State, most: int = 40) -> None:
-        for _ in range(most):
-            if self.station.incident().state is state:
-                return
-            self.station.tick()
-        raise AssertionError(f"never {state}: {self.station.incident().reason}")
+        self.station.tick_until(state, most)
 
 
 def lag(door: Door) -> None:

@@ -42,14 +42,20 @@ def noted(target: Any, call: str) -> list[tuple[Any, ...]]:
     return asked
 
 
-def meanwhile(target: Any, call: str, deed: Callable[[], object], *, at: int = 1) -> None:
-    """Have somebody do something just before a call's answer, the n-th time."""
+def meanwhile(
+    target: Any, call: str, deed: Callable[[], object], *, at: int = 1, after: bool = False
+) -> None:
+    """Have somebody do something directly before or after a call, the n-th time."""
     real, calls = getattr(target, call), count(1)
 
     def late(*arguments: Any, **named: Any) -> Any:
-        if next(calls) == at:
+        now = next(calls) == at
+        if now and not after:
             deed()
-        return real(*arguments, **named)
+        answer = real(*arguments, **named)
+        if now and after:
+            deed()
+        return answer
 
     setattr(target, call, late)
 

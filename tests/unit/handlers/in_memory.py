@@ -80,36 +80,13 @@ class MemoryLedger(Ledger):
     def leases(self) -> tuple[Lease, ...]:
         return self._leases
 
-    def take_lease(
-        self,
-        holder: str,
-        now: float,
-        ttl_seconds: float,
-        *,
-        party: str | None = None,
-        node_id: int | None = None,
-        out: bool = False,
-    ) -> LeaseDecision:
-        decision = grant(
-            self._leases, holder, now, ttl_seconds, party=party, node_id=node_id, out=out
-        )
-        if decision.granted:
-            self._leases = decision.leases
-        return decision
+    def take_lease(self, holder: str, now: float, ttl_seconds: float, **of: Any) -> LeaseDecision:
+        return self._kept(grant(self._leases, holder, now, ttl_seconds, **of))
 
-    def begin_drain(
-        self,
-        holder: str,
-        now: float,
-        ttl_seconds: float,
-        *,
-        party: str | None = None,
-        node_id: int | None = None,
-        forced: bool = False,
-    ) -> LeaseDecision:
-        decision = begin(
-            self._leases, holder, now, ttl_seconds, party=party, node_id=node_id, forced=forced
-        )
+    def begin_drain(self, holder: str, now: float, ttl_seconds: float, **of: Any) -> LeaseDecision:
+        return self._kept(begin(self._leases, holder, now, ttl_seconds, **of))
+
+    def _kept(self, decision: LeaseDecision) -> LeaseDecision:
         if decision.granted:
             self._leases = decision.leases
         return decision

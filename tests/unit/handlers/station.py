@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from core.incidents.actions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
-from core.incidents.record import Incident
+from core.incidents.record import Incident, State
 from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.broom import Archivist, Broom
 from handlers.incidents.desk import IntakeDesk, Notices
@@ -165,6 +165,19 @@ class Station:
             if self.ticks.sent[-1][1] > 0 or not self.ledger.open_incidents():
                 return self
         raise AssertionError("the loop does not come to rest")
+
+    def tick_until(self, state: State, most: int = 40) -> None:
+        for _ in range(most):
+            if self.incident().state is state:
+                return
+            self.tick()
+        raise AssertionError(f"never {state}: {self.incident().reason}")
+
+    def tick_while_open(self, most: int) -> Station:
+        for _ in range(most):
+            if self.incident().open:
+                self.tick()
+        return self
 
     def incident(self, id_: str = "i-0a") -> Incident:
         found = self.ledger.get(id_)

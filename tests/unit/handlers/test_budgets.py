@@ -21,7 +21,7 @@ from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import ask, current, start, turn
-from tests.unit.handlers.walks import announce_hooks, launch
+from tests.unit.handlers.walks import announce_hooks, launch, leaders
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -59,6 +59,10 @@ def station(six: Station) -> Station:
     return behind_budgets(six)
 
 
+# The brokers of zone a, and their machines.
+PARTY = {10: "i-0a", 11: "i-1a"}
+
+
 def labels(station: Station) -> dict[int, str]:
     return {id_: pod.may_leave for id_, pod in station.cluster.pods.items() if pod.may_leave}
 
@@ -70,17 +74,16 @@ def once(station: Station, id_: str) -> None:
     station.loop.turn(tick_message(incident.id, incident.version), station.now)
 
 
-def opened(station: Station) -> None:
+def opened(station: Station) -> tuple[int, str]:
     """Carry both of a zone to where the first one's pod is labelled and nothing is sent yet."""
     start(station, at_once="zone")
     turn(station)
     for _ in range(40):
-        if labels(station):
-            return
-        for id_ in ("i-0a", "i-1a"):
+        for id_ in PARTY.values():
             once(station, id_)
             if labels(station):
-                return
+                (node_id,) = labels(station)
+                return node_id, PARTY[node_id]
         launch(station)
         announce_hooks(station)
     raise AssertionError([i.reason for i in station.ledger.open_incidents()])
@@ -89,9 +92,7 @@ def opened(station: Station) -> None:
 def test_nothing_is_sent_before_a_reading_shows_that_the_others_are_kept(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(station)
-    (node_id,) = labels(station)
-    instance = {10: "i-0a", 11: "i-1a"}[node_id]
+    node_id, instance = opened(station)
     sent = len(station.termination_handler.sent)
     # The disruption controller is behind: it would let one of another zone go.
     (staying, leaving) = budgets(station.cluster)
@@ -114,9 +115,7 @@ def test_nothing_is_sent_before_a_reading_shows_that_the_others_are_kept(
 
 
 def test_a_pod_of_another_zone_that_is_not_ready_closes_what_was_opened(station: Station) -> None:
-    opened(station)
-    (node_id,) = labels(station)
-    instance = {10: "i-0a", 11: "i-1a"}[node_id]
+    _, instance = opened(station)
     station.cluster.change_pod(30, ready=False)
     once(station, instance)
     assert labels(station) == {}
@@ -124,11 +123,10 @@ def test_a_pod_of_another_zone_that_is_not_ready_closes_what_was_opened(station:
 
 
 def test_who_has_lost_the_lease_to_another_closes_what_it_opened(station: Station) -> None:
-    opened(station)
-    (node_id,) = labels(station)
+    _, instance = opened(station)
     lapse(station)
     station.ledger.take_lease("i-0b", station.now, 900, node_id=20)
-    once(station, {10: "i-0a", 11: "i-1a"}[node_id])
+    once(station, instance)
     assert labels(station) == {}
 
 
@@ -139,7 +137,7 @@ def lapse(station: Station) -> None:
 def end(station: Station) -> None:
     """End the incident without its own last turn, as a restored ledger would."""
     (node_id,) = labels(station)
-    incident = station.incident({10: "i-0a", 11: "i-1a"}[node_id])
+    incident = station.incident(PARTY[node_id])
     station.ledger.put(replace(incident, state=State.RETAINED))
 
 
@@ -200,14 +198,10 @@ def test_below_the_level_of_our_own_stacks_no_pod_is_touched(
 
 
 def test_the_silence_of_a_companion_that_stops_keeps_nobody(station: Station) -> None:
-    opened(station)
-    (node_id,) = labels(station)
-    other = 11 if node_id == 10 else 10
-    instance = {10: "i-0a", 11: "i-1a"}[node_id]
+    node_id, instance = opened(station)
+    (other,) = PARTY.keys() - {node_id}
     party = party_name(current(station).id, "us-east-1a", (10, 11))
-    station.ledger.take_lease(
-        {10: "i-0a", 11: "i-1a"}[other], station.now, 900, party=party, node_id=other, out=True
-    )
+    station.ledger.take_lease(PARTY[other], station.now, 900, party=party, node_id=other, out=True)
     view = station.cluster.read()
     silent = Doubt(f"Broker {other} did not answer.", about=other)
     station.cluster.kafka = replace(view, doubts=(silent,))
@@ -225,24 +219,15 @@ def test_the_silence_of_a_companion_that_stops_keeps_nobody(station: Station) ->
     ],
 )
 def test_what_is_not_known_is_never_good_news(station: Station, doubt: Doubt) -> None:
-    opened(station)
-    (node_id,) = labels(station)
+    node_id, instance = opened(station)
     if doubt.about in {10, 11}:
         about = node_id if doubt.about == 10 else ({10, 11} - {node_id}).pop()
         doubt = replace(doubt, about=about)
-    instance = {10: "i-0a", 11: "i-1a"}[node_id]
     view = station.cluster.read()
     station.cluster.kafka = replace(view, doubts=(doubt,))
     once(station, instance)
     assert station.incident(instance).state is State.HOLDING
     assert labels(station) == {}
-
-
-PARTY = {10, 11}
-
-
-def leaders(cluster: FakeCluster) -> set[int | None]:
-    return {p.leader for p in cluster.read().partitions}
 
 
 def leaning() -> ClusterView:
@@ -257,11 +242,11 @@ def leaning() -> ClusterView:
 
 
 def test_nobody_of_a_party_leaves_before_others_lead_what_it_led(station: Station) -> None:
-    assert leaders(station.cluster) >= PARTY
+    assert leaders(station) >= PARTY.keys()
     read = noted(station.cluster, "read")
     opened(station)
     assert (None,) in read  # All partitions: what the others would lead is judged by them.
-    assert leaders(station.cluster).isdisjoint(PARTY)
+    assert leaders(station).isdisjoint(PARTY)
     # The order itself was changed: an election alone would be undone within minutes.
     assert {p.replicas[0] for p in station.cluster.read().partitions}.isdisjoint(PARTY)
     moved = shift_in_force(station.records, "orders")
@@ -279,7 +264,7 @@ def test_a_run_has_its_party_elected(station: Station, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Leadership, "restore", noted)
     opened(station)
-    ids = ("i-0a", "i-1a")
+    ids = tuple(PARTY.values())
     for _ in range(6):
         launch(station)
         announce_hooks(station)
@@ -302,7 +287,7 @@ def test_what_is_given_back_unelected_is_preferred_and_does_not_lead(station: St
     for incident in ("incident:i-0a", "incident:i-1a"):
         station.leadership.restore(incident, elect=False)
     assert {p.name: p.replicas for p in station.cluster.read().partitions} == before
-    assert leaders(station.cluster).isdisjoint(PARTY)
+    assert leaders(station).isdisjoint(PARTY)
     assert shift_in_force(station.records, "orders").nothing
 
 
@@ -314,7 +299,7 @@ def test_a_party_that_loses_its_lease_leads_again(station: Station) -> None:
         once(station, id_)
     assert station.incident("i-0a").leaders_moved_at is None
     assert shift_in_force(station.records, "orders").nothing
-    assert leaders(station.cluster) >= PARTY
+    assert leaders(station) >= PARTY.keys()
 
 
 def test_a_member_that_starts_keeps_nobody_from_leading_again(station: Station) -> None:
@@ -335,7 +320,7 @@ def test_silence_of_anybody_else_keeps_the_orders_as_they_are(station: Station) 
     )
     with pytest.raises(StillwaterError, match="Broker 20 did not answer"):
         station.leadership.restore("incident:i-0a")
-    assert shift_in_force(station.records, "orders").brokers == PARTY
+    assert shift_in_force(station.records, "orders").brokers == PARTY.keys()
 
 
 @pytest.mark.parametrize("error", [Conflict("changed"), StillwaterError("not whole")], ids=str)
@@ -361,18 +346,17 @@ def test_the_next_party_waits_until_the_last_one_leads_again(station: Station) -
     assert not run.open_turns
     assert "(20, 21) are still to lead again" in run.reason
     station.leadership.restore("incident:i-of-yesterday")
-    assert {t.node_id for t in turn(station).open_turns} == PARTY
+    assert {t.node_id for t in turn(station).open_turns} == PARTY.keys()
 
 
-def test_leaders_moved_for_a_zone_keep_no_party_back(station: Station) -> None:
-    start(station, at_once="zone")
-    station.leadership.avoid("zone:us-east-1c", {30, 31})
-    assert turn(station).open_turns
-
-
-def test_a_node_alone_waits_for_nobodys_leaders(station: Station) -> None:
-    start(station)
-    station.leadership.avoid("incident:i-of-yesterday", {20, 21})
+@pytest.mark.parametrize(
+    ("at_once", "cause"), [("zone", "zone:us-east-1c"), (1, "incident:i-of-yesterday")]
+)
+def test_leaders_moved_for_a_zone_and_a_node_alone_keep_nobody_back(
+    station: Station, at_once: object, cause: str
+) -> None:
+    start(station, at_once=at_once)
+    station.leadership.avoid(cause, {30, 31})
     assert turn(station).open_turns
 
 
@@ -384,7 +368,7 @@ def test_an_incident_without_its_last_turn_is_given_back_by_sweeps(station: Stat
     assert SHIFT_MESSAGE in [body for body, _ in station.ticks.sent]
     station.loop.turn(SHIFT_MESSAGE, station.now)
     assert shift_in_force(station.records, "orders").nothing
-    assert leaders(station.cluster) >= PARTY
+    assert leaders(station) >= PARTY.keys()
 
 
 def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,7 +383,7 @@ def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.M
     assert labels(station)
     assert station.now - began > ELECTED_SECONDS
     assert sum(moved) > 0
-    assert leaders(station.cluster) >= PARTY  # a controlled shutdown moves those
+    assert leaders(station) >= PARTY.keys()  # a controlled shutdown moves those
 
 
 def test_a_run_takes_fewer_where_the_others_would_lead_too_much(station: Station) -> None:

@@ -36,8 +36,7 @@ def pages(station: Station, key: str) -> int:
     return sum(page["page"] == key for page in station.ticks.pages)
 
 
-def busy(*_: Any, **__: Any) -> None:
-    raise Conflict("Somebody else was first.")
+BUSY = Conflict("Somebody else was first.")
 
 
 def refresh_failed(station: Station) -> None:
@@ -52,27 +51,25 @@ def volume_harmed(station: Station) -> None:
 
 @pytest.mark.parametrize(("said", "page"), [(refresh_failed, "refresh"), (volume_harmed, "volume")])
 def test_an_announcement_that_is_delivered_until_it_can_be_recorded_calls_once(
-    station: Station, monkeypatch: pytest.MonkeyPatch, said: Callable[[Station], None], page: str
+    station: Station, said: Callable[[Station], None], page: str
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(station.ledger, "record_event", busy)
-        for _ in range(3):
-            with pytest.raises(Conflict):
-                said(station)
+    fail(station.ledger, "record_event", BUSY, times=3)
+    for _ in range(3):
+        with pytest.raises(Conflict):
+            said(station)
     said(station)
     assert pages(station, page) == 1
 
 
 def test_a_lost_zone_is_told_though_its_freeze_was_noted_by_who_died_over_it(
-    station: Station, monkeypatch: pytest.MonkeyPatch
+    station: Station,
 ) -> None:
     def lost() -> None:
         freeze("us-east-1a", "Lost.", station.cluster, station.freezes, station.ticks, station.now)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(station.ticks, "send", busy)
-        with pytest.raises(Conflict):
-            lost()
+    fail(station.ticks, "send", BUSY, times=1)
+    with pytest.raises(Conflict):
+        lost()
     lost()
     lost()
     assert pages(station, "zone_lost") == 1
@@ -81,24 +78,16 @@ def test_a_lost_zone_is_told_though_its_freeze_was_noted_by_who_died_over_it(
 def test_an_instance_whose_incident_cannot_be_written_keeps_no_other_of_its_event_unheard(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one whose record has grown beyond what an item may hold."""
-    put = station.ledger.put
-
-    def refused(incident: Incident) -> Incident:
-        if incident.instance_id == OLD:
-            raise Conflict("Item size has exceeded the maximum allowed size.")
-        return put(incident)
-
-    monkeypatch.setattr(station.ledger, "put", refused)
+    too_large_for_one(station, monkeypatch)
     body = json.loads(health_event())
     body["detail"]["affectedEntities"] = [{"entityValue": i} for i in (OLD, "i-0b", "i-0c")]
-    with pytest.raises(Conflict):  # SQS delivers it again.
+    with pytest.raises(StillwaterError):  # SQS delivers it again.
         station.announce(json.dumps(body))
     assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0b", "i-0c"}
 
 
 def too_large_for_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the ledger refuse every write of the first instance's incidents."""
+    """Have the ledger refuse every write of the first instance's incidents, which have grown."""
     for name in ("put", "file"):
         write = getattr(station.ledger, name)
 

@@ -16,7 +16,7 @@ from core.incidents.joining import ignore, merge, open_incident, scheduled_chang
 from core.incidents.observation import ScheduledEvent, StatusView
 from core.incidents.record import Incident, State, governing
 from handlers.adapters.aws import tick_message
-from handlers.store.ledger import Ledger, rounds
+from handlers.store.ledger import rounds
 from tests.every_case import every_case
 from tests.tables import rows
 from tests.unit.handlers.announced import (
@@ -28,56 +28,54 @@ from tests.unit.handlers.announced import (
     hook_event,
 )
 from tests.unit.handlers.fakes import OLD
-from tests.unit.handlers.in_memory import MemoryLedger
 from tests.unit.handlers.station import START, Station
-from tests.unit.handlers.tables import REGION, TABLE, stored_items
+from tests.unit.handlers.walks import critical
 
 CLOSED = START + 60
-LATE = f"AWS announced this for instance {OLD} before it closed the event on 2026-11-20 10:01 UTC."
+LATE = (
+    f"AWS announced this for instance {OLD} before it closed the event on 2026-11-20 10:0{{}} UTC."
+)
 
 
 def reasons(station: Station) -> list[str]:
     return [reason for _, reason in station.ledger.ignored]
 
 
-def test_an_open_event_that_arrives_after_its_end_opens_nothing(station: Station) -> None:
-    station.announce(health_event(status="closed", said_at=CLOSED))
-    station.now += 3 * DAY
-    station.announce(health_event(said_at=START))
+def closed(at: float = CLOSED, code: str = RETIREMENT) -> str:
+    return health_event(code, status="closed", said_at=at)
+
+
+# What AWS says, in this order, and the minute of the end that hides it; None: an incident opens.
+WORDS: dict[str, tuple[list[str], int | None]] = {
+    "an end, then its beginning": ([closed(), health_event(said_at=START)], 1),
+    "two words of one moment": ([closed(START), health_event(said_at=START)], 0),
+    "an end, then a later word": ([closed(), health_event(said_at=CLOSED + 60)], None),
+    "an older end comes late": (
+        [closed(), closed(START - 60), health_event(said_at=START)],
+        1,
+    ),
+    "another event ended": ([closed(code=REBOOT), health_event(said_at=START)], None),
+    "another instance's ended": (
+        [closed().replace(OLD, "i-0b"), health_event(said_at=START)],
+        None,
+    ),
+}
+
+
+@every_case(("words", "hidden_by"), WORDS.values(), ids=WORDS)
+def test_a_word_that_is_older_than_its_events_end_opens_nothing(
+    words: list[str], hidden_by: int | None
+) -> None:
+    station = Station()
+    for body in words:
+        station.announce(body)
+        station.now += DAY
+    if hidden_by is None:
+        assert station.incident().state is State.OPENED
+        return
     assert station.ledger.open_incidents() == ()
-    assert reasons(station)[-1] == LATE
+    assert reasons(station)[-1] == LATE.format(hidden_by)
     assert station.ticks.sent == []
-
-
-def test_two_words_of_one_moment_end_it_in_either_order(station: Station) -> None:
-    station.announce(health_event(status="closed", said_at=START))
-    station.announce(health_event(said_at=START))
-    assert station.ledger.open_incidents() == ()
-
-
-def test_a_word_that_is_later_than_the_end_opens_the_incident(station: Station) -> None:
-    station.announce(health_event(status="closed", said_at=CLOSED))
-    station.announce(health_event(said_at=CLOSED + 60))
-    assert station.incident().state is State.OPENED
-
-
-def test_an_older_end_that_comes_late_does_not_hide_a_newer_one(station: Station) -> None:
-    station.announce(health_event(status="closed", said_at=CLOSED))
-    station.announce(health_event(status="closed", said_at=START - 60))
-    station.announce(health_event(said_at=START))
-    assert reasons(station)[-1] == LATE
-
-
-def test_the_end_of_one_event_says_nothing_about_another(station: Station) -> None:
-    station.announce(health_event(REBOOT, status="closed", said_at=CLOSED))
-    station.announce(health_event(said_at=START))
-    assert station.incident().state is State.OPENED
-
-
-def test_the_end_for_one_instance_says_nothing_about_another(station: Station) -> None:
-    station.announce(health_event(status="closed", said_at=CLOSED).replace(OLD, "i-0b"))
-    station.announce(health_event(said_at=START))
-    assert station.incident().state is State.OPENED
 
 
 def test_an_update_of_a_cancelled_event_under_way_opens_no_second_round(station: Station) -> None:
@@ -86,7 +84,7 @@ def test_an_update_of_a_cancelled_event_under_way_opens_no_second_round(station:
     station.ledger.put(replace(station.incident(), state=State.CANCELLED))
     station.announce(health_event(said_at=START + 30))
     assert station.ledger.get(f"{OLD}.2") is None
-    assert reasons(station) == [LATE]
+    assert reasons(station) == [LATE.format(1)]
 
 
 def test_an_older_word_of_a_closed_event_joins_no_incident_of_another(station: Station) -> None:
@@ -114,28 +112,6 @@ def test_a_date_of_a_clock_that_is_wrong_hides_no_later_word(station: Station) -
     station.now += 3600
     station.announce(health_event(due=START + 20 * DAY, said_at=START + 7200))
     assert not station.incident().called_off
-
-
-@pytest.fixture(params=["memory", "dynamodb"])
-def ledger(request: pytest.FixtureRequest) -> Ledger:
-    if request.param == "memory":
-        return MemoryLedger()
-    request.getfixturevalue("aws")
-    return Ledger(TABLE, "orders", REGION)
-
-
-def test_the_latest_end_of_an_event_stands(ledger: Ledger) -> None:
-    assert ledger.closed_at("an event") is None
-    for said_at in (20.5, 30.0, 10.0):
-        ledger.close_event("an event", said_at, 100.0)
-    assert ledger.closed_at("an event") == 30.0
-    assert ledger.closed_at("another") is None
-
-
-def test_the_end_of_an_event_is_kept_as_long_as_what_was_announced(aws: None) -> None:
-    Ledger(TABLE, "orders", REGION).close_event("an event", 20.5, 1000.0)
-    (item,) = stored_items("closed#")
-    assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}
 
 
 CODES = {"retirement": "instance-retirement", "reboot": "system-reboot", "stop": "instance-stop"}
@@ -308,16 +284,15 @@ def test_a_change_that_is_not_known_replaces_nothing_and_calls_a_person_once(
         station.announce(health_event(code))
         station.now += DAY
     assert station.ledger.open_incidents() == ()
-    pages = [r for r in caplog.records if r.levelname == "CRITICAL"]
-    assert len(pages) == 1
-    assert code in pages[0].message
+    (page,) = critical(caplog)
+    assert code in page
 
 
 def test_a_change_of_anothers_instance_calls_nobody(
     station: Station, caplog: pytest.LogCaptureFixture
 ) -> None:
     station.announce(health_event("AWS_EC2_PLANNED_LIFECYCLE_EVENT").replace(OLD, "i-0foreign"))
-    assert [r for r in caplog.records if r.levelname == "CRITICAL"] == []
+    assert critical(caplog) == []
 
 
 def test_a_change_whose_date_makes_no_sense_is_told_and_crashes_no_later_turn(
@@ -328,7 +303,7 @@ def test_a_change_whose_date_makes_no_sense_is_told_and_crashes_no_later_turn(
         event["detail"] |= {"startTime": start, "eventArn": f"arn:{start}"}
         station.announce(json.dumps(event))
     assert station.ledger.open_incidents() == ()
-    pages = [r.message for r in caplog.records if r.levelname == "CRITICAL"]
+    pages = critical(caplog)
     assert len(pages) == 6
     assert all("not a time between 2000 and 2100" in page for page in pages)
 

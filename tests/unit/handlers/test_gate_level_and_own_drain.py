@@ -15,6 +15,7 @@ from core.incidents.terminating import LATE_EVICTION_SECONDS, OTHERS_SECONDS
 from tests.every_case import every_case
 from tests.unit.handlers.announced import RETIREMENT, ec2_event, health_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door, lag
+from tests.unit.handlers.failing import Killed, kill, meanwhile
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -155,18 +156,6 @@ def test_a_hold_keeps_whoever_drains_and_a_release_lets_by() -> None:
 OTHER = "i-0b"
 
 
-def first(door: Door, call: str, meanwhile: Callable[[], object]) -> None:
-    """Let something happen directly before a call to the ledger."""
-    real = getattr(door.station.ledger, call)
-
-    def slow(*arguments: Any, **named: Any) -> Any:
-        setattr(door.station.ledger, call, real)
-        meanwhile()
-        return real(*arguments, **named)
-
-    setattr(door.station.ledger, call, slow)
-
-
 @pytest.mark.parametrize("call", ["take_lease", "begin_drain"])
 def test_a_lease_that_another_has_by_then_lets_nobody_through(door: Door, call: str) -> None:
     ledger = door.station.ledger
@@ -175,7 +164,7 @@ def test_a_lease_that_another_has_by_then_lets_nobody_through(door: Door, call: 
         ledger.drop_lease("i-0a")
         ledger.take_lease(OTHER, door.station.now, 900, node_id=20)
 
-    first(door, call, taken_over)
+    meanwhile(ledger, call, taken_over)
     answer = door.ask()
     assert not answer.allowed
     assert OTHER in answer.reason
@@ -200,23 +189,6 @@ def test_whom_kafka_refused_is_asked_about_first_and_leaves_the_lease_to_others(
     door.station.now += 61
     assert not door.ask().allowed
     assert asked[3:] == [["i-0a"]]
-
-
-def test_a_refusal_with_the_lease_in_hand_wakes_the_incident(door: Door) -> None:
-    lag(door)
-    assert not door.ask().allowed
-    door.tick_until(State.HOLDING)
-    door.station.tick()
-    assert door.station.incident().turn_due_at is None  # Kafka, and nobody's turn, is waited for.
-    door.station.cluster.kafka = healthy_kafka()
-    door.tick_until(State.HOLDING)
-    assert door.ask().allowed
-
-
-def test_a_rehearsal_asks_kafka_and_takes_no_lease(door: Door) -> None:
-    asked = counted(door)
-    assert door.ask(dry_run=True).allowed
-    assert asked == [[]]
 
 
 def counted(door: Door) -> list[list[str]]:
@@ -255,6 +227,13 @@ def evicting(*beside: PodOnNode, **changes: object) -> Station:
     return made
 
 
+def idle(made: Station) -> Station:
+    """A machine on which no pod of Kafka's runs stands in its hooks."""
+    made.cluster.change_pod(10, node_name=node_named("i-0b"))
+    made.cluster.attached.pop(NODE)
+    return announce(made)
+
+
 def leave(made: Station) -> None:
     """The evicted pod ends, and starts again on the replacement."""
     made.cluster.kafka = healthy_kafka(out=10)
@@ -287,14 +266,6 @@ def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
 def test_nothing_is_evicted_before_a_replacement_is_there() -> None:
     made = announce(evicting(OPERATOR))
     assert (made.cluster.evicted, made.cluster.cordons) == ([], {})
-
-
-def test_everything_else_leaves_before_kafka() -> None:
-    made = replace_machine(evicting(OPERATOR, AGENT))
-    assert made.cluster.evicted == ["operator"]
-    assert "First to leave: strimzi/operator." in made.incident().reason
-    made.tick()
-    assert (made.cluster.evicted, made.cluster.cordons) == (["operator", POD], {NODE: OLD})
 
 
 def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_forced() -> None:
@@ -347,15 +318,15 @@ def test_kafkas_consent_counts_at_the_moment_of_the_eviction() -> None:
 
 
 @every_case(
-    "meanwhile, said",
+    "deed, said",
     [
         (paused, "Paused by ada"),
         (lambda made: made.cluster.place_pod(20, OLD), "orders-broker-b-20 of the same Kafka"),
     ],
 )
-def test_what_happens_meanwhile_keeps_kafkas_pod_where_it_is(meanwhile: Any, said: str) -> None:
+def test_what_happens_meanwhile_keeps_kafkas_pod_where_it_is(deed: Any, said: str) -> None:
     made = replace_machine(evicting(OPERATOR))
-    meanwhile(made)
+    deed(made)
     made.tick()
     assert made.cluster.evicted == ["operator"]
     assert said in made.incident().reason
@@ -385,14 +356,6 @@ def test_a_pod_without_owner_is_named_and_left_to_end_with_its_machine() -> None
     assert made.incident().state is State.RELEASED
 
 
-def test_two_pods_of_one_kafka_on_one_node_wait_for_a_person() -> None:
-    made = evicting()
-    made.cluster.place_pod(20, OLD)
-    replace_machine(made)
-    assert (made.incident().state, made.cluster.evicted) == (State.HOLDING, [])
-    assert "shared_node" in {page["page"] for page in made.ticks.pages}
-
-
 def test_a_two_minute_warning_evicts_everything_at_once() -> None:
     made = evicting(OPERATOR, AGENT, BARE)
     made.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
@@ -401,14 +364,8 @@ def test_a_two_minute_warning_evicts_everything_at_once() -> None:
 
 
 def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
-    made = evicting(OPERATOR)
-    made.cluster.change_pod(10, node_name=node_named("i-0b"))
-    made.cluster.attached.pop(NODE)
-    announce(made)
-    for _ in range(12):
-        made.tick()
-        if not made.ledger.open_incidents():
-            break
+    made = idle(evicting(OPERATOR))
+    made.tick_while_open(12)
     assert made.cluster.evicted == ["operator"]
     assert made.incident().state is State.RELEASED
     assert made.ledger.leases() == ()
@@ -417,9 +374,7 @@ def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
 def test_a_node_without_kafka_waits_for_a_pod_that_may_not_leave_or_for_a_person() -> None:
     made = evicting(OPERATOR)
     made.cluster.refusals["operator"] = "Cannot evict pod: it would violate its budget."
-    made.cluster.change_pod(10, node_name=node_named("i-0b"))
-    made.cluster.attached.pop(NODE)
-    announce(made)
+    idle(made)
     made.tick(12)
     assert (made.incident().state, made.cluster.completed) == (State.DRAINING, [])
     made.ledger.put(ask_release(made.incident(), "ada", made.now))
@@ -429,10 +384,7 @@ def test_a_node_without_kafka_waits_for_a_pod_that_may_not_leave_or_for_a_person
 
 
 def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() -> None:
-    made = evicting(AGENT)
-    made.cluster.change_pod(10, node_name=node_named("i-0b"))
-    made.cluster.attached.pop(NODE)
-    announce(made)
+    made = idle(evicting(AGENT))
     while made.incident().state is not State.DRAINING or not made.cluster.cordons:
         assert made.cluster.completed == []
         made.tick()
@@ -441,33 +393,16 @@ def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() 
     assert {hook for _, hook, _ in made.cluster.completed} == {"drain", "gate"}
 
 
-def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() -> None:
-    door = Door(replace_machine(evicting(OPERATOR)))
-    assert door.ask(10, user="stillwater-tick").allowed
-    assert not door.ask(20, user="stillwater-tick").allowed
-    door.station.cluster.kafka = healthy_kafka(out=20)
-    assert not door.ask(10, user="stillwater-tick").allowed
-
-
-def test_a_tick_that_died_after_evicting_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tick_that_died_after_evicting_does_no_harm() -> None:
     made = evicting()
     announce(made)
     made.cluster.join(NEW)
     while made.incident().state is not State.DRAINING:
         made.tick()
     body, delay = made.ticks.sent[-1]
-    put, calls = made.ledger.put, []
-
-    def dying(incident: object) -> object:
-        calls.append(incident)
-        if len(calls) == 2:
-            raise RuntimeError("the function died")
-        return put(incident)
-
-    monkeypatch.setattr(made.ledger, "put", dying)
-    with pytest.raises(RuntimeError):
+    kill(2, [(made.ledger, "put")], after=False)
+    with pytest.raises(Killed):
         made.loop.turn(body, made.now + delay)
-    monkeypatch.undo()
     assert made.cluster.evicted == [POD]
     made.now += 60
     made.loop.turn(body, made.now)
@@ -487,19 +422,11 @@ def let_go(made: Station) -> None:
 
 
 @pytest.mark.parametrize(
-    "meanwhile", [paused, changed, let_go], ids=["a pause", "another invocation", "no lease"]
+    "deed", [paused, changed, let_go], ids=["a pause", "another invocation", "no lease"]
 )
-def test_what_comes_before_the_eviction_keeps_kafka(meanwhile: Callable[[Station], object]) -> None:
+def test_what_comes_before_the_eviction_keeps_kafka(deed: Callable[[Station], object]) -> None:
     made = replace_machine(evicting(OPERATOR))
     assert made.cluster.evicted == ["operator"]
-    real: Callable[..., Any] = made.ledger.take_lease
-
-    def slow(*arguments: Any, **named: Any) -> Any:
-        made.ledger.take_lease = real
-        granted = real(*arguments, **named)
-        meanwhile(made)
-        return granted
-
-    made.ledger.take_lease = slow
+    meanwhile(made.ledger, "take_lease", lambda: deed(made), after=True)
     made.tick()
     assert made.cluster.evicted == ["operator"]

@@ -145,9 +145,10 @@ def test_a_whole_cluster_is_200_in_the_form_lambda_speaks_http(examiner: Examine
     assert len(told["parts"]) == 25
 
 
-def test_a_broker_that_is_out_is_503(examiner: Examiner) -> None:
-    answer = replace(examiner, kafka=[Kafka(healthy_kafka(out=20))]).answer(NOW)
-    assert (answer["statusCode"], body(answer)["status"]) == (503, "degraded")
+def test_what_is_wrong_is_503(examiner: Examiner) -> None:
+    for changes in ({"kafka": [Kafka(healthy_kafka(out=20))]}, {"exporters": Exporters(errors=1)}):
+        answer = replace(examiner, **changes).answer(NOW)
+        assert (answer["statusCode"], body(answer)["status"]) == (503, "degraded")
 
 
 def test_every_examination_is_a_metric_that_rises_with_what_is_wrong(
@@ -209,12 +210,6 @@ def test_a_silent_exporter_leaves_its_node_unknown_and_all_serving(examiner: Exa
     assert {name: part["status"] for name, part in ailing.items()} == expected
     assert "connection refused" in ailing["of node 20"]["reason"]
     assert answer["statusCode"] == 503
-
-
-def test_metadata_errors_degrade(examiner: Examiner) -> None:
-    troubled = replace(examiner, exporters=Exporters(errors=1))
-    answer = troubled.answer(NOW)
-    assert (answer["statusCode"], body(answer)["status"]) == (503, "degraded")
 
 
 def test_a_cluster_without_described_nodes_is_judged_by_strimzis(examiner: Examiner) -> None:

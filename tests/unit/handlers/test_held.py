@@ -88,15 +88,6 @@ def test_a_policy_may_be_content_with_a_ready_pod() -> None:
     assert station.tick(3).incident().state is State.RELEASED
 
 
-def test_a_node_that_is_gone_already_is_not_waited_for(station: Station) -> None:
-    announce(station)
-    del station.cluster.node_views[OLD]
-    station.cluster.place_pod(10, None, ready=False)
-    assert station.tick().incident().state is State.DRAINING
-    assert "is gone from Kubernetes" in station.incident().reason
-    assert station.forwarded == []
-
-
 def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> None:
     station.cluster.add_instance("i-0x", "us-east-1a")
     station.cluster.terminate("i-0x")
@@ -130,17 +121,6 @@ def test_a_persons_word_during_a_turn_is_looked_at_at_once(station: Station) -> 
     assert station.ticks.sent[-1][1] == 0.0
 
 
-def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) -> None:
-    announce(station)
-    until = START + 30 * 86_400
-    asked(station, hold(station.incident(), until, "ada", station.now))
-    station.now = START + POLICY.hold_limit_seconds + 60
-    assert station.tick().incident().open
-    station.now = START + POLICY.hook_limit_seconds
-    assert station.tick().incident().state is State.RETAINED
-    assert station.incident().pages == ("late_replacement", "hold_limit")
-
-
 def test_a_long_wait_never_outlasts_a_heartbeat(station: Station) -> None:
     announce(station)
     failure = LaunchFailure(since=START - 3600, cause="none")
@@ -168,16 +148,6 @@ def test_an_ignored_termination_is_kept_not_killed(station: Station) -> None:
     asked(station, ignore(station.incident(), "ada", "ours", station.now))
     assert station.tick().incident().state is State.RETAINED
     assert {r for _, _, r in station.cluster.completed} == {"ABANDON"}
-
-
-def test_a_release_needs_neither_a_replacement_nor_kafkas_consent(station: Station) -> None:
-    station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
-    announce(station)
-    asked(station, ask_release(station.incident(), "ada", station.now))
-    station.tick()
-    assert station.tick_until_quiet().incident().state is State.DRAINING
-    assert len(station.forwarded) == 1
-    assert station.incident().transitions[-1].reason == "ada lets Kafka node 10 go."
 
 
 def test_a_release_waits_for_another_broker_that_is_out(station: Station) -> None:

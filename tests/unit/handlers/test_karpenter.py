@@ -3,6 +3,7 @@
 `rotate` on its machines ends a NodeClaim at a time, its successor first.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -14,9 +15,9 @@ from core.incidents.joining import Pause
 from core.incidents.observation import Condition, ScheduledEvent, StatusView
 from core.incidents.record import Drainer, NodeDisruption, State
 from core.rotation.run_record import Run, RunState
-from core.zones.incident import LostZone
 from handlers.adapters.aws import tick_message
 from handlers.store.documents import Pauses
+from tests.every_case import every_case
 from tests.unit.handlers.asking import Door, lag
 from tests.unit.handlers.fakes import NEW, OLD, TAG, node_named
 from tests.unit.handlers.healthy import healthy_kafka
@@ -31,6 +32,7 @@ from tests.unit.handlers.karpenter_machines import (
     of_karpenter,
 )
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.walks import freeze_zone
 
 DRIFTED = {**INITIALIZED, "DisruptionReason": Condition(holds=True, reason="Drifted")}
 
@@ -184,8 +186,7 @@ def test_a_person_is_called_once_before_a_deadline_kafka_refuses(door: Door) -> 
 def test_a_frozen_zone_keeps_a_broker_until_its_deadline_is_near(door: Door) -> None:
     bring_node(door, NEW)
     station = door.station
-    shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=station.now)
-    station.freezes.note(shift, station.now)
+    freeze_zone(station)
     end(door, delete_claim(grace_seconds=9 * HOUR))
     assert "Nothing is drained there" in door.ask(user=KARPENTER).reason
     station.now = START + 9 * HOUR - station.policy.planned_margin_seconds
@@ -335,23 +336,23 @@ def test_its_broker_is_followed_home_and_keeps_everybody_else_until_then(door: D
     assert station.sweep()["opened"] == 0
 
 
-@pytest.mark.parametrize("state", ["pending", "running"])
-def test_a_machine_that_may_run_is_none(door: Door, state: str) -> None:
+NO_LOSS: dict[str, tuple[dict[str, object], str | None]] = {
+    "it starts": ({}, "pending"),
+    "it runs": ({}, "running"),
+    # EC2 may not show an instance in its first seconds: Karpenter tries again.
+    "its node never joined": ({"conditions": {"Launched": Condition(holds=True)}}, None),
+    "the system pool's": ({"pool": "system"}, "terminated"),
+}
+
+
+@every_case(("changes", "state"), NO_LOSS.values(), ids=NO_LOSS)
+def test_a_machine_without_a_node_is_no_loss_while(
+    changes: dict[str, object], state: str | None
+) -> None:
+    door = of_karpenter(Door())
+    if changes:
+        door.station.cluster.node_claims = (claim_of(**changes),)
     dies(door, state=state, node=False)
-    assert door.station.sweep()["opened"] == 0
-
-
-def test_a_machine_whose_node_never_joined_is_karpenters_to_try_again(door: Door) -> None:
-    """EC2 may not show an instance in its first seconds."""
-    launched = {"Launched": Condition(holds=True)}
-    door.station.cluster.node_claims = (claim_of(conditions=launched),)
-    dies(door, state=None, node=False)
-    assert door.station.sweep()["opened"] == 0
-
-
-def test_the_system_pools_machines_are_left_to_karpenter(door: Door) -> None:
-    door.station.cluster.node_claims = (claim_of(pool="system"),)
-    dies(door, state="terminated", node=False)
     assert door.station.sweep()["opened"] == 0
 
 
@@ -427,54 +428,48 @@ def test_what_has_drifted_is_outdated(held: Door) -> None:
     assert [(n["node_id"], n["why"]) for n in plan["nodes"]] == [(10, "drifted: AMIDrift")]
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"grace_seconds": 3600.0}, "has a terminationGracePeriod"),
-        ({"unreadable": ("terminationGracePeriod",)}, "a field that cannot be read"),
-        ({"do_not_disrupt": True}, "is marked karpenter.sh/do-not-disrupt"),
-        ({"deleted": True}, "already"),
-        ({"conditions": {}}, "is not initialized yet"),
-    ],
-    ids=["deadline", "unreadable", "kept", "ending", "young"],
-)
-def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
-    held: Door, changes: dict[str, object], sentence: str
-) -> None:
-    end(held, claim_of(**changes))
-    plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
-    assert sentence in " ".join(plan["nodes"][0]["objections"])
-    ask(held, "start", selection={"node_ids": [10]})
-    assert sentence in turn(held).reason
-    assert held.station.cluster.ended_claims == []
+def ended(**changes: object) -> Callable[[Door], None]:
+    return lambda held: end(held, claim_of(**changes))
 
 
-@pytest.mark.parametrize(
-    ("pod", "sentence"),
+def pod(**changes: object) -> Callable[[Door], None]:
+    return lambda held: held.station.cluster.change_pod(10, **changes)
+
+
+@every_case(
+    ("change", "sentence"),
     [
+        (ended(grace_seconds=3600.0), "has a terminationGracePeriod"),
+        (ended(unreadable=("terminationGracePeriod",)), "a field that cannot be read"),
+        (ended(do_not_disrupt=True), "is marked karpenter.sh/do-not-disrupt"),
+        (ended(deleted=True), "already"),
+        (ended(conditions={}), "is not initialized yet"),
         (
-            {"undisturbed_until": float("inf")},
+            pod(undisturbed_until=float("inf")),
             (
                 "orders-broker-a-10 says karpenter.sh/do-not-disrupt: Karpenter would neither make "
                 "room for it nor evict it. Take that off."
             ),
         ),
         (
-            {"ignores_disruption": True},
+            pod(ignores_disruption=True),
             (
                 "orders-broker-a-10 tolerates the taint karpenter.sh/disrupted: Karpenter would "
                 "end its node without an eviction. Narrow its tolerations."
             ),
         ),
     ],
-    ids=["kept", "tolerant"],
+    ids=["deadline", "unreadable", "kept", "ending", "young", "a kept pod", "a tolerant pod"],
 )
-def test_unevictable_pods_are_not_begun(held: Door, pod: dict[str, object], sentence: str) -> None:
-    held.station.cluster.change_pod(10, **pod)
+def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
+    change: Callable[[Door], None], sentence: str
+) -> None:
+    held = of_karpenter(Door(Station(policy=GATED)))
+    change(held)
     plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
-    assert sentence in plan["nodes"][0]["objections"]
+    assert sentence in " ".join(plan["nodes"][0]["objections"])
     ask(held, "start", selection={"node_ids": [10]})
-    turn(held)
+    assert sentence in turn(held).reason
     assert held.station.cluster.ended_claims == []
 
 

@@ -64,24 +64,17 @@ def incident(instance_id: str = "i-0a", round_number: int = 1) -> Incident:
 
 
 def test_an_incident_reads_as_it_was_written(ledger: Ledger) -> None:
+    assert ledger.get("i-0a") is None
     written = ledger.put(incident())
     assert written.version == 1
     assert ledger.get("i-0a") == written
     assert replace(written, version=0) == incident()
 
 
-def test_an_unknown_incident_is_none(ledger: Ledger) -> None:
-    assert ledger.get("i-0a") is None
-
-
-def test_two_announcements_open_one_incident(ledger: Ledger) -> None:
-    ledger.put(incident())
-    with pytest.raises(Conflict, match="Incident i-0a was changed"):
-        ledger.put(incident())
-
-
 def test_a_write_over_an_older_version_is_refused(ledger: Ledger) -> None:
     first = ledger.put(incident())
+    with pytest.raises(Conflict, match="Incident i-0a was changed"):
+        ledger.put(incident())
     second = ledger.put(replace(first, ticked_at=2.0))
     with pytest.raises(Conflict):
         ledger.put(replace(first, ticked_at=3.0))
@@ -136,27 +129,31 @@ def test_a_lease_asked_for_twice_is_refused(aws: None, monkeypatch: pytest.Monke
     assert not ledger.take_lease("i-0b", 10.0, 30).granted
 
 
-def test_an_ignored_message_is_kept_once_with_its_body(aws: None) -> None:
+def test_a_message_is_kept_once_as_it_was_first_recorded(aws: None) -> None:
     ledger = Ledger(TABLE, "orders", REGION)
-    for _ in range(2):
+    for outcome in ("opened", "again"):
         ledger.record_ignored("{not json", "It is not readable JSON.", 1000.0)
+        ledger.record_event("k" * 4000, "body", outcome, 1.0)  # It may name itself at any length.
     (item,) = stored_items("ignored#")
     assert item["body"] == {"S": "{not json"}
     assert item["outcome"] == {"S": "It is not readable JSON."}
     assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}
-
-
-def test_the_first_record_of_an_announcement_stands(aws: None) -> None:
-    ledger = Ledger(TABLE, "orders", REGION)
-    ledger.record_event("key", "body", "opened", 1.0)
-    ledger.record_event("key", "body", "again", 2.0)
-    (item,) = stored_items("event#key")
+    (item,) = stored_items("event#")
     assert item["outcome"] == {"S": "opened"}
 
 
-def test_an_announcement_may_name_itself_at_any_length(aws: None) -> None:
-    Ledger(TABLE, "orders", REGION).record_event("k" * 4000, "body", "opened", 1.0)
-    assert len(stored_items("event#")) == 1
+def test_the_latest_end_of_an_event_stands(ledger: Ledger) -> None:
+    assert ledger.closed_at("an event") is None
+    for said_at in (20.5, 30.0, 10.0):
+        ledger.close_event("an event", said_at, 100.0)
+    assert ledger.closed_at("an event") == 30.0
+    assert ledger.closed_at("another") is None
+
+
+def test_the_end_of_an_event_is_kept_as_long_as_what_was_announced(aws: None) -> None:
+    Ledger(TABLE, "orders", REGION).close_event("an event", 20.5, 1000.0)
+    (item,) = stored_items("closed#")
+    assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}
 
 
 def test_what_is_over_is_listed_until_it_is_filed(ledger: Ledger) -> None:
@@ -249,11 +246,6 @@ def test_a_queue_that_fails_holds_nobody_up_and_is_asked_again(counted: list[str
     assert [json.loads(body)["incident_id"] for body, _ in stories.sent] == ["i-0a"]
 
 
-def test_without_slack_nothing_is_queued(counted: list[str]) -> None:
-    Stories(None).count_and_tell(replace(incident(), version=1))
-    assert counted == [INCIDENTS_OPENED]
-
-
 def test_an_incident_is_counted_when_it_opens_and_when_it_ends_badly(counted: list[str]) -> None:
     chronicle = Stories(None).count_and_tell
     opened = replace(incident(), version=1)
@@ -325,10 +317,8 @@ def test_what_calls_a_person_is_written_before_the_function_can_die(
 ENDED = 1_795_168_800.0  # 2026-11-20T10:00:00Z
 
 
-def over(
-    state: State = State.RELEASED, instance_id: str = "i-0a", round_number: int = 1
-) -> Incident:
-    opened = incident(instance_id, round_number)
+def over(state: State = State.RELEASED) -> Incident:
+    opened = incident()
     end = Transition(ENDED, state, "tick", "Over.")
     return replace(opened, state=state, transitions=(*opened.transitions, end))
 
@@ -349,13 +339,15 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
+def desk() -> Desk:
     return Desk()
 
 
-def test_one_object_per_incident_by_the_day_it_ended(desk: Desk) -> None:
+def test_what_is_over_is_told_and_filed_once_by_the_day_it_ended(desk: Desk) -> None:
     desk.has(over())
-    assert desk.archivist.file_closed() == 1
+    desk.ledger.put(incident("i-0b"))  # It is open, and left alone.
+    assert [desk.archivist.file_closed(), desk.archivist.file_closed()] == [1, 0]
+    assert desk.told == ["i-0a"]
     ((key, line),) = desk.archive.objects.items()
     assert key == "incidents/closed_on=2026-11-20/i-0a.jsonl"
     row = json.loads(line)
@@ -363,25 +355,9 @@ def test_one_object_per_incident_by_the_day_it_ended(desk: Desk) -> None:
     assert (row["cluster"], row["state"], row["closed_at"]) == ("local-orders", "released", ENDED)
     expected = {"at": ENDED, "state": "released", "actor": "tick", "reason": "Over."}
     assert row["transitions"][-1] == expected
-
-
-def test_no_lifecycle_token_leaves_the_ledger(desk: Desk) -> None:
-    desk.has(over())
-    desk.archivist.file_closed()
-    (line,) = desk.archive.objects.values()
+    assert row["hooks"] == ["drain"]
+    # No lifecycle token leaves the ledger.
     assert "token-drain" not in line.replace(incident().announcements[0], "")
-    assert json.loads(line)["hooks"] == ["drain"]
-
-
-def test_what_is_filed_is_not_filed_again(desk: Desk) -> None:
-    desk.has(over())
-    assert [desk.archivist.file_closed(), desk.archivist.file_closed()] == [1, 0]
-
-
-def test_an_open_incident_is_left_alone(desk: Desk) -> None:
-    desk.ledger.put(incident())
-    assert desk.archivist.file_closed() == 0
-    assert desk.archive.objects == {}
 
 
 def test_dying_between_archive_and_index_files_it_again_to_the_same_key(desk: Desk) -> None:
@@ -400,21 +376,10 @@ def test_nothing_expires_before_the_archive_has_it(desk: Desk) -> None:
     assert desk.ledger.filed == {}
 
 
-def test_the_story_is_told_once_more_before_the_incident_leaves_the_index(desk: Desk) -> None:
-    desk.has(over())
-    desk.archivist.file_closed()
-    assert desk.told == ["i-0a"]
-
-
-def test_only_an_instance_that_is_gone_lets_its_incident_expire(desk: Desk) -> None:
+def test_all_rounds_of_an_instance_expire_once_it_is_gone(desk: Desk) -> None:
     desk.has(over(State.RETAINED))
     desk.archivist.file_closed()
     assert desk.ledger.filed == {"i-0a": None}
-
-
-def test_all_rounds_of_an_instance_expire_with_its_last(desk: Desk) -> None:
-    desk.has(over(State.RETAINED))
-    desk.archivist.file_closed()
     desk.has(over(State.RELEASED))
     desk.archivist.file_closed()
     expiry = ENDED + 90 * 86_400

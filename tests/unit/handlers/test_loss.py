@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.incidents.lost import PAGE_AFTER_SECONDS
 from core.incidents.record import State
 from core.zones.incident import LostZone
 from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, FakeCluster, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
+from tests.unit.handlers.walks import critical
 
 
 def end_instance(cluster: FakeCluster, instance_id: str, state: str = "stopped") -> None:
@@ -50,8 +50,11 @@ def test_a_dead_machine_is_freed_and_its_broker_followed_home(station: Station, 
     assert station.incident().state is State.GATING
     assert tainted(station)
     move_pod(station)
+    # The incident stays while our taint stands.
+    assert station.tick(5).incident().state is State.GATING
+    assert "out of service" in station.incident().reason
     del station.cluster.node_views[OLD]
-    incident = station.tick(5).incident()
+    incident = station.tick().incident()
     assert incident.state is State.LOST
     assert "is back on" in incident.reason
     assert incident.pages == ()
@@ -162,13 +165,6 @@ def test_another_machine_under_the_old_name_keeps_its_volumes(station: Station) 
     assert station.cluster.released == []
 
 
-def test_the_incident_stays_while_our_taint_stands(station: Station) -> None:
-    lost(station)
-    move_pod(station)
-    assert station.tick(5).incident().state is State.GATING
-    assert "out of service" in station.incident().reason
-
-
 def test_a_dead_instances_hooks_are_let_go_once_its_disks_are_free(station: Station) -> None:
     lost(station)
     station.cluster.terminate(OLD)
@@ -186,21 +182,6 @@ def test_a_dead_instances_hooks_are_let_go_once_its_disks_are_free(station: Stat
         "gate",
     }
     assert station.forwarded == []
-
-
-def test_a_person_is_called_when_the_broker_is_not_back_within_a_minute(station: Station) -> None:
-    lost(station)
-    assert station.incident().pages == ()
-    station.now += PAGE_AFTER_SECONDS
-    assert station.tick().incident().pages == ("lost",)
-
-
-def test_a_broker_that_never_returns_is_given_up(station: Station) -> None:
-    lost(station)
-    station.now += POLICY.post_condition_wait_seconds
-    incident = station.tick().incident()
-    assert incident.state is State.LOST
-    assert set(incident.pages) == {"lost", "not_back"}
 
 
 def test_an_instance_without_kafka_is_lost_without_a_call(station: Station) -> None:
@@ -247,10 +228,6 @@ def all_tick(station: Station, rounds: int) -> None:
         station.sweep()
         for body, _ in station.ticks.sent[sent:]:
             station.loop.turn(body, station.now)
-
-
-def critical(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [r.getMessage() for r in caplog.records if r.levelname == "CRITICAL"]
 
 
 def test_a_lost_zone_pages_and_stays(station: Station, caplog: pytest.LogCaptureFixture) -> None:
@@ -305,7 +282,7 @@ def test_a_retained_warm_machine_pages(station: Station, caplog: pytest.LogCaptu
     station.sweep()
     station.tick()
     assert station.incident(NEW).state is State.RETAINED
-    assert any(r.levelname == "CRITICAL" for r in caplog.records)
+    assert critical(caplog)
 
 
 def started_again(station: Station) -> Station:
@@ -313,10 +290,7 @@ def started_again(station: Station) -> Station:
     lost(station)
     move_pod(station)
     del station.cluster.node_views[OLD]
-    for _ in range(8):
-        if not station.incident().open:
-            break
-        station.tick()
+    station.tick_while_open(8)
     assert station.incident().state is State.LOST
     station.now += 3600
     station.cluster.set_state(OLD, "running")
@@ -373,8 +347,10 @@ def test_a_machine_started_again_that_dies_frees_its_broker_again(station: Stati
 
 def test_a_machine_that_stays_dead_is_no_news_at_every_sweep(station: Station) -> None:
     lost(station)
-    station.now += POLICY.post_condition_wait_seconds + 60
+    assert station.incident().pages == ()
+    station.now += POLICY.post_condition_wait_seconds
     assert station.tick().incident().state is State.LOST
+    assert set(station.incident().pages) == {"lost", "not_back"}
     for _ in range(3):
         station.sweep(60)
     assert station.ledger.get(f"{OLD}.2") is None
@@ -428,10 +404,7 @@ def replaced(station: Station) -> None:
 def test_a_broker_on_a_namesake_is_back(station: Station, leave: Callable[[Station], None]) -> None:
     leave(station)
     replaced(station)
-    for _ in range(8):
-        if station.ledger.open_incidents():
-            station.tick()
-    incident = station.incident()
+    incident = station.tick_while_open(8).incident()
     assert incident.state in {State.LOST, State.RELEASED}, incident.reason
     assert "is back on" in incident.reason
     assert "not_back" not in incident.pages

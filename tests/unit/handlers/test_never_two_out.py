@@ -275,44 +275,33 @@ def ended() -> Station:
     return made
 
 
-def ticks(station: Station, most: int) -> None:
-    station.tick(most)
-
-
-def test_a_pod_that_its_operator_restarts_is_not_drained_unasked(ended: Station) -> None:
-    """For a moment it has no node; its broker would be refused, and its node drained at once."""
+@pytest.mark.parametrize("deleted", [False, True], ids=["no node", "no pod"])
+def test_a_pod_that_its_operator_restarts_is_not_drained_unasked(
+    ended: Station, *, deleted: bool
+) -> None:
+    """For a moment it has no node, or is not there at all; its node would be drained at once."""
     ended.cluster.kafka = healthy_kafka(out=30)
     ended.cluster.place_pod(10, None, ready=False)
+    if deleted:
+        del ended.cluster.pods[10]
     ended.cluster.attached.clear()
     ended.announce(hook_event("drain"))
-    ticks(ended, 3)
+    ended.tick(3)
     assert ended.forwarded == []
     ended.cluster.place_pod(10, OLD)
-    ticks(ended, 3)
+    ended.tick(3)
     assert ended.incident().node_id == 10
-    assert ended.incident().state is State.REPLACING
-
-
-def test_a_pod_that_is_being_made_anew_is_waited_for(ended: Station) -> None:
-    """Deleted and not created again yet: no pod at all, and no volume either."""
-    pod = ended.cluster.pods.pop(10)
-    ended.cluster.attached.clear()
-    ended.announce(hook_event("drain"))
-    ticks(ended, 3)
-    assert ended.forwarded == []
-    ended.cluster.pods[10] = pod
-    ticks(ended, 3)
     assert ended.incident().state is State.REPLACING
 
 
 def test_a_node_that_has_a_volume_of_kafkas_is_kept_and_told(ended: Station) -> None:
     del ended.cluster.pods[10]
     ended.announce(hook_event("drain"))
-    ticks(ended, 80)
+    ended.tick(80)
     assert ended.forwarded == []
     assert ended.incident().pages == ("volume_on_idle_node",)
     ended.now += POLICY.hold_limit_seconds
-    ticks(ended, 1)
+    ended.tick()
     assert ended.incident().state is State.RETAINED
 
 
@@ -321,10 +310,10 @@ def test_a_pod_without_a_node_is_waited_for_a_stated_time(ended: Station) -> Non
     ended.cluster.terminate(NEW)
     ended.cluster.place_pod(20, None, ready=False)
     ended.announce(hook_event("drain", instance_id=NEW))
-    ticks(ended, 10)
+    ended.tick(10)
     assert ended.forwarded == []
     ended.now += 301
-    ticks(ended, 2)
+    ended.tick(2)
     assert len(ended.forwarded) == 1
 
 
@@ -332,12 +321,12 @@ def test_a_reading_that_failed_proves_nothing_about_what_came_before(ended: Stat
     ended.cluster.pods.pop(10)
     ended.cluster.attached.clear()
     ended.announce(hook_event("drain"))
-    ticks(ended, 2)
+    ended.tick(2)
     ended.cluster.kubernetes_answers = False
     ended.now += 60
-    ticks(ended, 1)
+    ended.tick()
     ended.cluster.kubernetes_answers = True
-    ticks(ended, 1)
+    ended.tick()
     assert ended.forwarded == []
 
 
@@ -357,10 +346,10 @@ def test_a_planned_departure_does_not_end_a_node_on_one_reading() -> None:
     station = Station()
     pod = station.cluster.pods.pop(10)
     station.announce(health_event())
-    ticks(station, 2)
+    station.tick(2)
     assert station.cluster.asked_to_terminate == []
     station.cluster.pods[10] = replace(pod, node_name=node_named(OLD))
-    ticks(station, 2)
+    station.tick(2)
     assert station.incident().state is State.REPLACING
 
 
@@ -394,7 +383,7 @@ def test_a_word_after_the_sweep_found_the_node_blocks_nobody(ended: Station, sta
     ended.announce(hook_event("gate"))
     ended.cluster.waiting_hooks |= {(OLD, "drain"), (OLD, "gate")}
     ended.cluster.set_lifecycle(OLD, "Terminating:Wait")
-    ticks(ended, 8)
+    ended.tick(8)
     assert ended.forwarded == []
     assert (OLD, "drain", "CONTINUE") in ended.cluster.completed
     assert ended.incident().state is State.RELEASED
@@ -409,7 +398,7 @@ def test_a_deleted_node_is_not_one_that_never_joined(ended: Station, pod: str) -
     if pod == "is made anew":
         del ended.cluster.pods[10]  # Its volume is attached there still.
     ended.announce(hook_event("drain"))
-    ticks(ended, 10)
+    ended.tick(10)
     assert ended.forwarded == []
     assert (OLD, "gate", "CONTINUE") not in ended.cluster.completed
     if pod == "runs on":

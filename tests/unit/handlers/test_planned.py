@@ -8,17 +8,15 @@ from botocore.exceptions import ClientError
 from core.events import GroupChange, GroupNotice
 from core.ground.window import DAYS, Window
 from core.incidents.actions import LATE_REPLACEMENT_SECONDS
-from core.incidents.joining import ask_release, hold, ignore, note_group
+from core.incidents.joining import ask_release, ignore, note_group
 from core.incidents.record import State
 from core.incidents.replacement import own_refusal
-from core.zones.incident import LostZone
 from tests.unit.handlers.announced import DAY, RETIREMENT, health_event, hook_event
 from tests.unit.handlers.failing import Killed, fail, kill
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.test_act import ticks
-from tests.unit.handlers.walks import announce, replace_machine
+from tests.unit.handlers.walks import announce, freeze_zone, replace_machine
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -39,20 +37,17 @@ def spare(station: Station) -> None:
     station.cluster.join(NEW, ZONE)
 
 
-def tick_until(station: Station, state: State, most: int = 40) -> None:
-    for _ in range(most):
-        if station.incident().state is state:
-            return
-        station.tick()
-    raise AssertionError(f"never {state}: {station.incident().reason}")
-
-
 def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Station) -> None:
     announced(station)
     cluster = station.cluster
     assert cluster.desired_calls == [(GROUP, 2)]
     assert cluster.terminated == []
     spare(station)
+    cluster.add_node(NEW, ready=False)
+    station.tick()
+    # It is kept from Cluster Autoscaler until it is used.
+    assert cluster.node_views[NEW].spare_for == OLD
+    cluster.change_node(NEW, ready=True)
     assert station.tick().incident().state is State.HOLDING
     station.tick(2)
     assert cluster.terminated == [(OLD, True)]
@@ -60,10 +55,13 @@ def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Sta
     assert cluster.groups[GROUP].desired == 1
     station.announce(hook_event("drain"))
     station.announce(hook_event("gate"))
-    tick_until(station, State.DRAINING)
+    station.tick_until(State.DRAINING)
     assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
     cluster.place_pod(10, NEW)
-    tick_until(station, State.RELEASED)
+    station.tick()
+    assert cluster.node_views[NEW].spare_for == OLD
+    station.tick_until(State.RELEASED)
+    assert cluster.node_views[NEW].spare_for is None
     assert (OLD, "gate", "CONTINUE") in cluster.completed
     expected = ["opened", "replacing", "holding", "draining", "gating", "released"]
     assert [t.state.value for t in station.incident().transitions] == expected
@@ -79,23 +77,6 @@ def test_capacity_is_raised_once_however_often_the_invocation_dies(station: Stat
     station.sweep(60)
     station.tick(2)
     assert station.cluster.groups[GROUP].desired == 2
-
-
-def test_the_spare_is_kept_from_cluster_autoscaler_until_used(station: Station) -> None:
-    announced(station)
-    spare(station)
-    station.cluster.add_node(NEW, ready=False)
-    station.tick()
-    assert station.cluster.node_views[NEW].spare_for == OLD
-    station.cluster.change_node(NEW, ready=True)
-    station.tick(4)
-    station.announce(hook_event("drain"))
-    tick_until(station, State.DRAINING)
-    station.cluster.place_pod(10, NEW)
-    station.tick()
-    assert station.cluster.node_views[NEW].spare_for == OLD
-    tick_until(station, State.RELEASED)
-    assert station.cluster.node_views[NEW].spare_for is None
 
 
 def test_a_retirement_waits_for_its_window(station: Station) -> None:
@@ -230,28 +211,6 @@ def test_an_older_word_of_healths_that_comes_late_calls_nothing_off(station: Sta
     assert station.tick().incident().state is State.REPLACING
 
 
-def test_nothing_is_terminated_while_kafka_could_not_bear_it(station: Station) -> None:
-    station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
-    announced(station)
-    spare(station)
-    assert station.tick(10).incident().state is State.HOLDING
-    assert "partition t-0" in station.incident().reason
-    assert station.cluster.terminated == []
-
-
-def test_a_person_may_hold_a_planned_replacement(station: Station) -> None:
-    announced(station)
-    station.ledger.put(hold(station.incident(), station.now + 3600, "ada", station.now))
-    spare(station)
-    station.sweep(60)
-    station.tick(3)
-    assert station.cluster.terminated == []
-    assert "held until" in station.incident().reason
-    station.now += 3600
-    station.tick(5)
-    assert station.cluster.terminated == [(OLD, True)]
-
-
 def test_a_person_may_have_a_retirement_ignored(station: Station) -> None:
     station.announce(health_event())
     station.ledger.put(ignore(station.incident(), "ada", "a test", station.now))
@@ -267,7 +226,7 @@ def test_a_person_may_have_a_retirement_ignored(station: Station) -> None:
 def test_a_lost_announcement_of_the_termination_does_not_stop_the_drain(station: Station) -> None:
     announced(station)
     spare(station)
-    tick_until(station, State.DRAINING)
+    station.tick_until(State.DRAINING)
     (sent,) = station.forwarded
     assert (sent["EC2InstanceId"], sent["LifecycleHookName"]) == (OLD, "drain")
     # The announcement had its time to come.
@@ -289,35 +248,29 @@ def test_a_node_without_kafka_goes_without_a_spare(station: Station) -> None:
     assert station.tick().incident().state is State.DRAINING
 
 
-def frozen_by_a_shift(station: Station) -> Station:
-    shift = LostZone("use1-az4", ZONE, source="autoshift", occurred_at=station.now)
-    station.freezes.note(shift, station.now)
-    return station
-
-
 def test_a_retirement_in_a_frozen_zone_waits_while_there_is_time(station: Station) -> None:
-    announced(frozen_by_a_shift(station), due=START + 10 * DAY)
+    announced(freeze_zone(station), due=START + 10 * DAY)
     assert station.incident().state is State.OPENED
     assert "is frozen" in station.incident().reason
 
 
 def test_a_retirement_in_a_frozen_zone_does_not_run_past_awss_date(station: Station) -> None:
-    announced(frozen_by_a_shift(station), due=START + POLICY.planned_margin_seconds / 2)
+    announced(freeze_zone(station), due=START + POLICY.planned_margin_seconds / 2)
     spare(station)
-    tick_until(station, State.HOLDING)
+    station.tick_until(State.HOLDING)
     assert "frozen_zone" in station.incident().pages
     station.tick(2)
     assert station.cluster.terminated == [(OLD, True)]
     station.announce(hook_event("drain"))
     station.announce(hook_event("gate"))
-    tick_until(station, State.DRAINING)
+    station.tick_until(State.DRAINING)
 
 
 def test_a_retirement_that_kafka_keeps_waiting_calls_a_person_once(station: Station) -> None:
     announced(station)
     spare(station)
     station.cluster.kafka = healthy_kafka(out=20)
-    tick_until(station, State.HOLDING)
+    station.tick_until(State.HOLDING)
     station.now += POLICY.hold_limit_seconds - 60
     assert station.tick().incident().pages == ()
     station.now += 120
@@ -359,7 +312,7 @@ def replaced() -> Station:
 
 def test_a_refusal_is_told_in_the_groups_words_and_the_lease_given_back(replaced: Station) -> None:
     replaced.cluster.group_refuses = PROTECTED
-    ticks(replaced, 60)
+    replaced.tick_while_open(60)
     incident = replaced.incident()
     assert incident.pages == ("group_refuses",)
     assert "does not terminate instance i-0a: The instance is protected" in incident.reason
@@ -375,19 +328,19 @@ def test_a_refusal_is_told_in_the_groups_words_and_the_lease_given_back(replaced
 def test_a_group_at_its_minimum_is_asked_not_to_become_smaller(replaced: Station) -> None:
     replaced.cluster.group_refuses = MINIMUM
     replaced.cluster.refuses_decrement_only = True
-    ticks(replaced, 6)
+    replaced.tick_while_open(6)
     assert replaced.cluster.asked_to_terminate == [(OLD, True), (OLD, False)]
     assert replaced.cluster.terminated == [(OLD, False)]
 
 
 @pytest.mark.parametrize("lifecycle", ["Standby", "Detached", None])
 def test_who_a_group_cannot_end_holds_up_none(replaced: Station, lifecycle: str | None) -> None:
-    ticks(replaced, 1)
+    replaced.tick_while_open(1)
     if lifecycle is None:
         replaced.cluster.set_groups_without(OLD)
     else:
         replaced.cluster.set_lifecycle(OLD, lifecycle)
-    ticks(replaced, 60)
+    replaced.tick_while_open(60)
     assert replaced.incident().pages == ("group_refuses",)
     assert replaced.ledger.leases() == ()
     assert replaced.cluster.terminated == []
@@ -395,14 +348,14 @@ def test_who_a_group_cannot_end_holds_up_none(replaced: Station, lifecycle: str 
 
 def test_before_awss_date_the_node_is_drained_without_its_group(replaced: Station) -> None:
     replaced.cluster.group_refuses = PROTECTED
-    ticks(replaced, 60)
+    replaced.tick_while_open(60)
     replaced.now = DUE - POLICY.planned_margin_seconds / 2
-    ticks(replaced, 5)
+    replaced.tick_while_open(5)
     assert replaced.incident().state is State.DRAINING
     assert [m["detail"] for m in replaced.forwarded] == [{"instance-id": OLD}]
     assert [lease.node_id for lease in replaced.ledger.leases()] == [10]
     replaced.cluster.place_pod(10, NEW)
-    ticks(replaced, 10)
+    replaced.tick_while_open(10)
     assert replaced.incident().state is State.RETAINED
     assert "empty until AWS takes it" in replaced.incident().reason
     assert replaced.ledger.leases() == ()
@@ -411,17 +364,17 @@ def test_before_awss_date_the_node_is_drained_without_its_group(replaced: Statio
 def test_what_fails_at_every_turn_is_told(replaced: Station) -> None:
     denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "Terminate")
     fail(replaced.cluster, "terminate_in_group", denied)
-    ticks(replaced, 200)
+    replaced.tick_while_open(200)
     assert replaced.incident().pages == ("action_fails",)
     assert replaced.incident().failing_since is not None
 
 
 def test_a_planned_departure_that_nobody_can_see_is_told(replaced: Station) -> None:
     replaced.cluster.kubernetes_answers = False
-    ticks(replaced, 200)
+    replaced.tick_while_open(200)
     assert replaced.incident().pages == ("blind",)
     replaced.cluster.kubernetes_answers = True
-    ticks(replaced, 1)
+    replaced.tick_while_open(1)
     assert replaced.incident().blind_since is None
     assert replace(replaced.incident()).open
 
@@ -463,7 +416,7 @@ def test_who_is_called_for_a_machine_that_is_kept_hears_when_aws_takes_it_all_th
     station.announce(health_event(due=START + 7 * DAY))
     station.cluster.set_lifecycle(OLD, "Terminating:Retained")
     station.cluster.waiting_hooks.clear()
-    ticks(station, 60)
+    station.tick_while_open(60)
     (page,) = station.ticks.pages
     assert page["page"] == "retained"
     assert "AWS takes it at 2026-11-27" in page["reason"]

@@ -1,5 +1,6 @@
 """A broker that lost its disk refills under a throttle; the next machine is ready meanwhile."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -19,9 +20,10 @@ from core.rotation.run_record import (
 )
 from handlers.store.documents import is_left_throttled
 from handlers.store.ledger import STRAYS_MESSAGE
+from tests.every_case import every_case
 from tests.unit.handlers import healthy
 from tests.unit.handlers.announced import DAY, REBOOT, health_event, hook_event
-from tests.unit.handlers.failing import Killed, fail
+from tests.unit.handlers.failing import Killed, fail, noted
 from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -61,7 +63,9 @@ def refilled(station: Station) -> Run:
     return turn(station)
 
 
-def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured(station: Station) -> None:
+def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured_until_it_is_back(
+    station: Station,
+) -> None:
     run = refilled(station)
     assert station.cluster.throttled == Throttle(
         brokers=(10,),
@@ -75,32 +79,36 @@ def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured(station: St
         "replication brings in (measured in rotation-20260101-000000)."
         for note in run.notes
     )
-
-
-def test_who_comes_back_on_its_volume_is_not(station: Station) -> None:
-    left(station)
-    behind(station, 99 * GIB)
-    run = turn(station)
-    assert (station.cluster.throttled, run.throttled) == (None, ())
-
-
-def test_who_held_next_to_nothing_is_not(station: Station) -> None:
-    station.cluster.held = {10: 1_000_000}
-    start(station)
-    turn(station)
-    turn(station)
-    behind(station, 0)
-    turn(station)
-    assert station.cluster.throttled is None
-
-
-def test_it_is_taken_off_once_the_broker_is_in_every_isr(station: Station) -> None:
-    refilled(station)
     station.cluster.kafka = healthy_kafka()
     run = turn(station)
     assert (station.cluster.throttled, run.throttled) == (None, ())
     assert station.cluster.unthrottled == [("t",)]
     assert not is_left_throttled(station.records, "orders", None)
+
+
+def on_its_volume(station: Station) -> None:
+    left(station)
+    behind(station, 99 * GIB)
+
+
+def of_next_to_nothing(station: Station) -> None:
+    station.cluster.held = {10: 1_000_000}
+    start(station)
+    turn(station)
+    turn(station)
+    behind(station, 0)
+
+
+def beside_somebody_elses_reassignment(station: Station) -> None:
+    emptied(station)
+    station.cluster.kafka = replace(station.cluster.read(), reassigning=("t-0",))
+
+
+@every_case("back", [on_its_volume, of_next_to_nothing, beside_somebody_elses_reassignment])
+def test_who_comes_back_otherwise_is_not(back: Callable[[Station], None]) -> None:
+    station = Station()
+    back(station)
+    assert (turn(station).throttled, station.cluster.throttled) == ((), None)
 
 
 def test_a_throttle_never_keeps_a_broker_out_until_its_deadline(station: Station) -> None:
@@ -119,14 +127,6 @@ def test_what_was_copied_under_a_throttle_is_no_measurement(station: Station) ->
     assert current(station).turn_of(10).copied_bytes == GIB
     station.runs.put(replace(current(station), state=RunState.ABORTED))
     assert start(station).replication == MEASURED
-
-
-def test_somebody_elses_reassignment_is_not_throttled_beside_its_own(station: Station) -> None:
-    emptied(station)
-    view = station.cluster.read()
-    station.cluster.kafka = replace(view, reassigning=("t-0",))
-    turn(station)
-    assert station.cluster.throttled is None
 
 
 def test_a_run_goes_on_where_kafka_refuses_the_throttle(station: Station) -> None:
@@ -297,7 +297,9 @@ def test_nothing_of_it_leaves_before_the_run_has_come_to_it(station: Station) ->
     # Kafka would consent, and nobody has the lease: its turn alone is missing.
     station.cluster.kafka = healthy_kafka()
     station.ledger.drop_lease("i-0a")
+    asked = noted(station.cluster, "read")
     look(station, "i-0b")
+    assert asked == []
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"] == "InService"
     assert station.cluster.asked_to_terminate == [("i-0a", True)]
 
@@ -437,15 +439,6 @@ def test_a_run_that_is_called_off_calls_off_nothing_of_awss(station: Station, tu
     assert incident.due_at == pytest.approx(due, abs=1)
     if not turns:
         assert current(station).state is RunState.ABORTED
-
-
-def test_nobody_looks_at_kafka_for_one_that_is_only_made_ready(station: Station) -> None:
-    second_made_ready(station)
-    asked = []
-    read = station.cluster.read
-    station.cluster.read = lambda about=None: asked.append(about) or read(about)
-    look(station, "i-0b")
-    assert asked == []
 
 
 def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:

@@ -1,6 +1,7 @@
 """Machines that are sick, or rebooted by AWS: replaced or ridden through, never two at a time."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,14 +9,14 @@ from core.events import Kind
 from core.ground.constants import PAGES_SENT
 from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
-from core.zones.incident import LostZone
-from handlers.adapters import metrics
 from handlers.adapters.aws import tick_message
+from tests.every_case import every_case
 from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.test_planned import announced
+from tests.unit.handlers.walks import freeze_zone, leaders
 
 ZONE = "us-east-1a"
 HOUR = 3600.0
@@ -34,21 +35,6 @@ def sick() -> Station:
     return station
 
 
-@pytest.fixture
-def pages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    counted: list[str] = []
-    monkeypatch.setattr(metrics, "count", counted.append)
-    return counted
-
-
-def until(station: Station, state: State) -> None:
-    for _ in range(40):
-        if station.incident().state is state:
-            return
-        station.tick()
-    raise AssertionError(f"never {state}: {station.incident().reason}")
-
-
 def opened(station: Station) -> int:
     return station.sweep()["opened"]
 
@@ -57,7 +43,7 @@ def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
     cluster = sick.cluster
     assert opened(sick) == 1
     assert sick.incident().kind is Kind.SICK_NODE
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
     sick.tick(2)
     assert cluster.desired_calls == [(group_of(ZONE), 2)]
     assert cluster.terminated == []
@@ -66,9 +52,9 @@ def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
     assert cluster.terminated == [(OLD, True)]
     sick.announce(hook_event("drain"))
     sick.announce(hook_event("gate"))
-    until(sick, State.DRAINING)
+    sick.tick_until(State.DRAINING)
     cluster.place_pod(10, NEW)
-    until(sick, State.RELEASED)
+    sick.tick_until(State.RELEASED)
     assert opened(sick) == 0
 
 
@@ -90,11 +76,11 @@ def test_the_next_sick_machine_waits_until_the_first_has_left(sick: Station) -> 
 
 def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
     opened(sick)
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
     sick.cluster.change_node(OLD, sick={})
     sick.now += 60
     assert opened(sick) == 1  # the word that calls it off
-    until(sick, State.CANCELLED)
+    sick.tick_until(State.CANCELLED)
     assert "well again" in sick.incident().reason
     assert sick.cluster.terminated == []
     fall_sick(sick, since=sick.now)
@@ -113,7 +99,7 @@ def test_a_retirement_that_aws_calls_off_keeps_no_sick_machine(sick: Station) ->
         sick.announce(health_event(RETIREMENT, due=RETIRED, status=status, said_at=sick.now))
         assert sick.incident().kind is Kind.SICK_NODE
         assert sick.incident().taken_at == (None if status == "closed" else RETIRED)
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
 
 
 def test_a_sick_machine_that_gets_well_is_still_retired(sick: Station) -> None:
@@ -131,7 +117,7 @@ def test_a_sick_machine_that_gets_well_is_still_retired(sick: Station) -> None:
 def test_a_machine_that_falls_sick_does_not_wait_for_awss_date(sick: Station, code: str) -> None:
     sick.announce(health_event(code, due=RETIRED, said_at=START))
     assert opened(sick) == 1
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
 
 
 def test_a_machine_that_aws_reboots_looks_sick_and_is_not(sick: Station) -> None:
@@ -143,7 +129,7 @@ def test_a_machine_that_aws_reboots_looks_sick_and_is_not(sick: Station) -> None
 
 def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
     opened(sick)
-    until(sick, State.REPLACING)
+    sick.tick_until(State.REPLACING)
     sick.cluster.join(NEW, ZONE)
     fall_sick(sick, NEW)
     assert sick.tick(3).incident().state is State.REPLACING
@@ -151,23 +137,12 @@ def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
 
 
 def test_a_frozen_zone_keeps_its_sick_machines(sick: Station) -> None:
-    sick.freezes.note(
-        LostZone("use1-az4", ZONE, source="autoshift", occurred_at=sick.now), sick.now
-    )
-    assert opened(sick) == 0
-
-
-def test_several_sick_machines_are_told_once_and_stay(sick: Station, pages: list[str]) -> None:
-    fall_sick(sick, "i-0b")
-    for _ in range(3):
-        sick.now += 60
-        assert opened(sick) == 0
-    assert pages == [PAGES_SENT]
+    assert opened(freeze_zone(sick)) == 0
 
 
 @pytest.mark.parametrize("lifecycle", ["Standby", "EnteringStandby", "ReplacingRootVolume", None])
 def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
-    sick: Station, pages: list[str], lifecycle: str | None
+    sick: Station, counted: list[str], lifecycle: str | None
 ) -> None:
     sick.cluster.change_node(OLD, sick={})
     if lifecycle is None:
@@ -177,9 +152,9 @@ def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
     for _ in range(3):
         sick.now += 60
         assert opened(sick) == 0
-    assert pages == [PAGES_SENT]
+    assert counted == [PAGES_SENT]
     sick.sweep(86_400)
-    assert pages == 2 * [PAGES_SENT]
+    assert counted == 2 * [PAGES_SENT]
 
 
 def set_aside_pages(station: Station) -> list[str]:
@@ -250,21 +225,6 @@ def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(sick: Stati
     assert opened(sick) == 0
 
 
-def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> None:
-    due = START + 2 * 3600
-    station.announce(health_event(REBOOT, due=due))
-    assert station.tick().incident().state is State.OPENED
-    assert station.cluster.reordered == []
-    station.now = due - 600
-    station.tick()
-    view = station.cluster.kafka
-    assert {p.leader for p in view.partitions} == {20}
-    assert station.cluster.terminated == []
-    station.now = due + 7200
-    assert station.tick(2).incident().state is State.RIDDEN_THROUGH
-    assert station.cluster.kafka == healthy_kafka()
-
-
 def test_a_reboot_that_is_over_early_gives_the_leaders_back(station: Station) -> None:
     due = START + 600
     announced(station, REBOOT, due=due)
@@ -303,57 +263,66 @@ def at(station: Station, moment: float, id_: str = "i-0a") -> None:
         station.loop.turn(tick_message(incident.id, incident.version), moment)
 
 
-def leaders(station: Station) -> set[int | None]:
-    view = station.cluster.kafka
-    return {p.leader for p in view.partitions}
+CLOSED = health_event(REBOOT, due=FIRST, status="closed", said_at=FIRST)
+ANOTHER = health_event(REBOOT, due=SECOND, said_at=FIRST, number=2)
+OVERLAPS = FIRST + TAKES
+# The dates; of each moment whether others lead then, and what AWS says before it; how it ends.
+REBOOTS: dict[str, tuple[list[float], list[tuple[Any, ...]], State]] = {
+    "one": (
+        [FIRST],
+        [(START + HOUR, False), (FIRST - LEADS, True), (FIRST + TAKES, False)],
+        State.RIDDEN_THROUGH,
+    ),
+    "between two the broker leads": (
+        [FIRST, SECOND],
+        [
+            (FIRST - LEADS, True),
+            (FIRST + 60, False, CLOSED),
+            (SECOND - LEADS, True),
+            (SECOND + TAKES, False),
+        ],
+        State.RIDDEN_THROUGH,
+    ),
+    "one that AWS never closes does not hide the next": (
+        [FIRST, SECOND],
+        [(FIRST - LEADS, True), (FIRST + TAKES, False), (SECOND - LEADS, True)],
+        State.OPENED,
+    ),
+    "two that overlap": (
+        [FIRST, OVERLAPS],
+        [
+            (FIRST - LEADS, True),
+            *((moment, True) for moment in (OVERLAPS - LEADS, OVERLAPS, OVERLAPS + TAKES - 1)),
+            (OVERLAPS + TAKES, False),
+        ],
+        State.RIDDEN_THROUGH,
+    ),
+    "one that is announced during another": (
+        [FIRST],
+        [
+            (FIRST - LEADS, True),
+            (FIRST + TAKES, False, ANOTHER),
+            (SECOND - LEADS, True),
+            (SECOND + TAKES, False),
+        ],
+        State.RIDDEN_THROUGH,
+    ),
+}
 
 
-def test_between_two_reboots_the_broker_leads(station: Station) -> None:
-    reboots(station, FIRST, SECOND)
-    at(station, FIRST - LEADS)
-    assert leaders(station) == {20}
-    station.announce(health_event(REBOOT, due=FIRST, status="closed", said_at=FIRST))
-    at(station, FIRST + 60)
-    assert station.cluster.kafka == healthy_kafka()
-    at(station, SECOND - LEADS)
-    assert leaders(station) == {20}
-    at(station, SECOND + TAKES)
-    assert station.incident().state is State.RIDDEN_THROUGH
-    assert station.cluster.kafka == healthy_kafka()
-
-
-def test_a_reboot_that_aws_never_closes_does_not_hide_the_next(station: Station) -> None:
-    reboots(station, FIRST, SECOND)
-    at(station, FIRST - LEADS)
-    at(station, FIRST + TAKES)
-    assert station.incident().state is State.OPENED
-    assert station.cluster.kafka == healthy_kafka()
-    at(station, SECOND - LEADS)
-    assert leaders(station) == {20}
-
-
-def test_of_two_reboots_that_overlap_others_lead_through_both(station: Station) -> None:
-    second = FIRST + TAKES
-    reboots(station, FIRST, second)
-    at(station, FIRST - LEADS)
-    for moment in (second - LEADS, second, second + TAKES - 1):
+@every_case(("dates", "moments", "ends"), REBOOTS.values(), ids=REBOOTS)
+def test_a_reboot_is_ridden_through_with_leaders_elsewhere(
+    dates: list[float], moments: list[tuple[Any, ...]], ends: State
+) -> None:
+    station = Station()
+    reboots(station, *dates)
+    for moment, elsewhere, *said in moments:
+        for body in said:
+            station.announce(body)
         at(station, moment)
-        assert leaders(station) == {20}
-    at(station, second + TAKES)
-    assert station.incident().state is State.RIDDEN_THROUGH
-    assert station.cluster.kafka == healthy_kafka()
-
-
-def test_a_reboot_announced_during_another_is_ridden_through_too(station: Station) -> None:
-    reboots(station, FIRST)
-    at(station, FIRST - LEADS)
-    station.announce(health_event(REBOOT, due=SECOND, said_at=FIRST, number=2))
-    at(station, FIRST + TAKES)
-    assert station.cluster.kafka == healthy_kafka()
-    at(station, SECOND - LEADS)
-    assert leaders(station) == {20}
-    at(station, SECOND + TAKES)
-    assert station.incident().state is State.RIDDEN_THROUGH
+        assert leaders(station) == {20} if elsewhere else station.cluster.kafka == healthy_kafka()
+    assert station.incident().state is ends
+    assert station.cluster.terminated == []
 
 
 def test_a_reboot_announced_after_another_is_an_incident_of_its_own(station: Station) -> None:

@@ -75,18 +75,12 @@ def newsroom() -> Newsroom:
     return room
 
 
-def test_a_story_is_one_thread(newsroom: Newsroom) -> None:
-    newsroom.take()
-    heads = [ts for _, ts, _ in newsroom.channel.messages]
-    assert heads == [None, "1.000", "1.000", "1.000"]
-    assert newsroom.put_back == []
-
-
-def test_the_same_message_again_says_nothing(newsroom: Newsroom) -> None:
-    newsroom.take()
-    newsroom.take()
-    assert len(newsroom.channel.messages) == 4
+def test_a_story_is_one_thread_and_the_same_message_again_says_nothing(newsroom: Newsroom) -> None:
+    for _ in range(2):
+        newsroom.take()
+        assert [ts for _, ts, _ in newsroom.channel.messages] == [None, "1.000", "1.000", "1.000"]
     assert newsroom.channel.edits == 0
+    assert newsroom.put_back == []
 
 
 def test_an_incident_that_is_gone_is_not_told(newsroom: Newsroom) -> None:
@@ -279,17 +273,16 @@ def test_a_zones_incident_is_one_thread_with_its_history(newsroom: Newsroom) -> 
 
 
 def test_a_rotation_run_is_one_thread_too(newsroom: Newsroom) -> None:
-    runs = Runs(newsroom.records, "orders")
-    run = runs.put(open_run([turn_of(10), turn_of(20)], Options(), "ada", newsroom.now))
+    run = a_run(newsroom)
     message = json.dumps({"incident_id": run.id, "attempt": 0})
     newsroom.take(message)
-    runs.put(note_run(run, "rotation", "1 of 2: broker 10 leaves.", newsroom.now + 1))
+    noted = note_run(run, "rotation", "1 of 2: broker 10 leaves.", newsroom.now + 1)
+    Runs(newsroom.records, "orders").put(noted)
     newsroom.take(message)
     newsroom.take(message)
-    said = [message.text for _, _, message in newsroom.channel.messages]
-    assert len(said) == 2
-    assert "0 of 2 nodes" in said[0]
-    assert said[1] == "1 of 2: broker 10 leaves."
+    first, second = (message.text for _, _, message in newsroom.channel.messages)
+    assert "0 of 2 nodes" in first
+    assert second == "1 of 2: broker 10 leaves."
 
 
 def a_run(newsroom: Newsroom) -> Run:

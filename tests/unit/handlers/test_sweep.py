@@ -43,30 +43,21 @@ def test_a_revived_tick_and_the_one_believed_lost_make_one_chain(station: Statio
     assert len(station.ticks.sent) == sent
 
 
-def test_an_instance_nobody_announced_gets_an_incident(station: Station) -> None:
+def test_an_instance_nobody_announced_gets_an_incident_that_late_words_join(
+    station: Station,
+) -> None:
     station.cluster.terminate(OLD)
     assert swept(station) == {"revived": 0, "opened": 1}
     assert swept(station) == {"revived": 0, "opened": 0}
     assert station.incident().transitions[0].actor == "sweep"
+    # Since when its hooks run nobody has said: they are beaten at once, and once.
+    station.tick()
+    assert {hook for _, hook, _ in station.cluster.beats} == {"drain", "gate"}
     assert station.tick_until_quiet().incident().state is State.REPLACING
-
-
-def test_the_announcement_that_comes_late_joins_what_the_sweep_opened(station: Station) -> None:
-    station.cluster.terminate(OLD)
-    station.sweep()
+    assert len(station.cluster.beats) == 2
     station.announce(hook_event("drain"))
     assert station.incident().drain_event == hook_event("drain")
     assert station.incident().hooks == {"gate": None, "drain": "token-drain"}
-
-
-def test_hooks_that_nobody_announced_are_beaten_at_once(station: Station) -> None:
-    """Since when they run nobody has said: the ledger may have been away for an hour."""
-    station.cluster.terminate(OLD)
-    station.sweep()
-    station.tick()
-    assert {hook for _, hook, _ in station.cluster.beats} == {"drain", "gate"}
-    station.tick()
-    assert len(station.cluster.beats) == 2
 
 
 def test_an_idle_instance_nobody_announced_is_let_go_without_a_drain(station: Station) -> None:

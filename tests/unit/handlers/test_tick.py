@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -13,7 +12,7 @@ from core.incidents.record import State
 from handlers import tick
 from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, health_event, hook_event
-from tests.unit.handlers.failing import Killed, kill
+from tests.unit.handlers.failing import Killed, fail, kill, meanwhile
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
@@ -34,9 +33,13 @@ def test_a_tick_delivered_twice_is_taken_once(station: Station) -> None:
     assert station.incident().version == version
 
 
+def released(station: Station) -> None:
+    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+
+
 def test_who_is_over_sends_no_tick_and_gives_its_lease_back(station: Station) -> None:
     announce(station)
-    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    released(station)
     station.ledger.take_lease(OLD, station.now, 900)
     count = len(station.ticks.sent)
     station.tick()
@@ -59,19 +62,13 @@ def test_a_stale_tick_carries_on_once_nobody_else_does(station: Station) -> None
     assert station.incident().ticked_at == station.now + 51
 
 
-def test_a_failed_action_is_decided_anew(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_action_is_decided_anew(station: Station) -> None:
     announce(station)
     station.cluster.join(NEW)
-    original = station.termination_handler.send
     failing = EndpointConnectionError(endpoint_url="http://sqs")
-
-    def refuse(body: str, *, delay_seconds: float = 0.0) -> None:
-        raise failing
-
-    monkeypatch.setattr(station.termination_handler, "send", refuse)
+    fail(station.termination_handler, "send", failing, times=1)
     assert station.tick_until_quiet().incident().state is State.HOLDING
     assert station.incident().forwarded is None
-    monkeypatch.setattr(station.termination_handler, "send", original)
     assert station.tick_until_quiet().incident().state is State.DRAINING
     assert len(station.forwarded) == 1
 
@@ -99,32 +96,20 @@ def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
 
 
 def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
-    station: Station, monkeypatch: pytest.MonkeyPatch
+    station: Station,
 ) -> None:
     announce(station)
     station.cluster.join(NEW)
-    take = station.ledger.take_lease
-
-    def overtaken(holder: str, now: float, seconds: float, **said: Any) -> object:
-        station.ledger.put(replace(station.incident(), state=State.RELEASED))
-        return take(holder, now, seconds, **said)
-
-    monkeypatch.setattr(station.ledger, "take_lease", overtaken)
+    meanwhile(station.ledger, "take_lease", lambda: released(station))
     while station.incident().open:
         station.tick()
     assert not valid_leases(station.ledger.leases(), station.now)
 
 
-def test_a_warning_during_a_tick_counts(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warning_during_a_tick_counts(station: Station) -> None:
     announce(station)
-    nodes = station.cluster.nodes
-
-    def interrupted() -> object:
-        monkeypatch.setattr(station.cluster, "nodes", nodes)
-        station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
-        return nodes()
-
-    monkeypatch.setattr(station.cluster, "nodes", interrupted)
+    warning = ec2_event("EC2 Spot Instance Interruption Warning", OLD)
+    meanwhile(station.cluster, "nodes", lambda: station.announce(warning))
     station.tick()
     assert station.ticks.sent[-1][1] == 0
     assert station.incident().urgent
@@ -133,18 +118,15 @@ def test_a_warning_during_a_tick_counts(station: Station, monkeypatch: pytest.Mo
 
 
 def test_an_invocation_believed_dead_does_not_undo_what_its_successor_did(
-    station: Station, monkeypatch: pytest.MonkeyPatch
+    station: Station,
 ) -> None:
     drain_node(station)
     station.cluster.place_pod(10, NEW)
-    nodes = station.cluster.nodes
 
-    def overtaken() -> object:
-        current = station.incident()
-        station.ledger.put(replace(current, state=State.RETAINED))
-        return nodes()
+    def overtake() -> None:
+        station.ledger.put(replace(station.incident(), state=State.RETAINED))
 
-    monkeypatch.setattr(station.cluster, "nodes", overtaken)
+    meanwhile(station.cluster, "nodes", overtake)
     count = len(station.ticks.sent)
     assert station.tick().incident().state is State.RETAINED
     assert len(station.ticks.sent) == count
@@ -285,42 +267,18 @@ def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station
     assert station.cluster.completed == []
 
 
-def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) -> None:
-    drain_node(station)
-    station.now += POLICY.post_condition_wait_seconds
-    assert station.tick().incident().state is State.RETAINED
-    assert "not_back" in station.incident().pages
-    assert station.cluster.completed == [(OLD, "gate", "ABANDON")]
-
-
-def test_both_hooks_are_kept_waiting_from_half_their_timeout_on(station: Station) -> None:
-    announce(station)
+@every_case("answers", [True, False])
+def test_both_hooks_are_kept_waiting_though_kubernetes_is_silent(*, answers: bool) -> None:
+    station = announce(Station())
     assert station.cluster.beats == []
+    station.cluster.kubernetes_answers = answers
     station.now = START + POLICY.heartbeat_timeout_seconds / 2
     station.tick()
     assert station.cluster.beats == [(OLD, "drain", "token-drain"), (OLD, "gate", "token-gate")]
-    station.tick()
-    assert len(station.cluster.beats) == 2
-
-
-def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> None:
-    announce(station)
-    station.cluster.kubernetes_answers = False
-    station.now = START + POLICY.heartbeat_timeout_seconds / 2
-    station.tick()
-    assert len(station.cluster.beats) == 2
     assert station.incident().state is State.REPLACING
-    assert "did not answer" in station.incident().reason
-
-
-def test_holding_for_too_long_pages_and_retains(station: Station) -> None:
-    announce(station)
-    station.now = START + POLICY.hold_limit_seconds + 1
-    incident = station.tick().incident()
-    assert incident.state is State.RETAINED
-    assert incident.pages == ("hold_limit",)
-    assert station.cluster.completed == [(OLD, "drain", "ABANDON"), (OLD, "gate", "ABANDON")]
-    assert station.forwarded == []
+    assert ("did not answer" in station.incident().reason) is not answers
+    station.tick()
+    assert len(station.cluster.beats) == 2
 
 
 def test_an_instance_without_kafka_goes_straight_through(station: Station) -> None:
@@ -336,16 +294,6 @@ def test_an_instance_without_kafka_goes_straight_through(station: Station) -> No
     station.cluster.set_lifecycle(NEW, "Terminating:Proceed")
     station.tick()
     assert station.incident(NEW).state is State.RELEASED
-
-
-def test_a_spot_warning_is_forwarded_at_once(station: Station) -> None:
-    warning = ec2_event(
-        "EC2 Spot Instance Interruption Warning", OLD, **{"instance-action": "terminate"}
-    )
-    station.announce(warning)
-    station.tick()
-    assert station.termination_handler.sent == [(warning, 0.0)]
-    assert station.incident().state is State.DRAINING
 
 
 @pytest.mark.parametrize("dies", [False, True])

@@ -29,6 +29,7 @@ from handlers.store.table import Record
 from handlers.store.volume_records import PLAN
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local.aws.volumes import VolumeShape, check
+from tests.every_case import every_case
 from tests.unit.handlers.failing import fail, noted
 from tests.unit.handlers.in_memory import MemoryLedger, MemoryRecords
 
@@ -216,24 +217,24 @@ def test_a_filling_volume_is_grown_through_its_pool_alone() -> None:
     assert [m.state for m in memory.history.modifications] == [ModificationState.REQUESTED]
 
 
-def test_advice_changes_nothing() -> None:
-    at = desk(OneVolume(used=95.0 * GIB), applies=False)
-    decision = at.first()
-    assert (decision["kind"], decision["applied"]) == ("grow", False)
+@every_case(
+    ("of", "given", "said"),
+    [
+        ({}, {"dry_run": True}, {"kind": "grow"}),
+        ({"applies": False}, {}, {"kind": "grow", "applied": False}),
+        ({"frozen": "audit"}, {}, {"refused_by": "frozen"}),
+        ({"budget": Decimal(1)}, {}, {"refused_by": "budget"}),
+    ],
+    ids=["a dry run", "advice", "a frozen pool", "a budget"],
+)
+def test_what_keeps_a_filling_volume_as_it_is_writes_nothing_but_the_plan(
+    of: dict[str, Any], given: dict[str, bool], said: dict[str, object]
+) -> None:
+    at = desk(OneVolume(used=95.0 * GIB, frozen=of.pop("frozen", "")), **of)
+    shown = at.look(**given)
+    assert said.items() <= shown["decisions"][0].items()
     assert at.world.writes == 0
-
-
-def test_a_dry_run_changes_nothing_and_keeps_no_plan() -> None:
-    at = desk(OneVolume(used=95.0 * GIB))
-    assert at.first(dry_run=True)["kind"] == "grow"
-    assert at.world.writes == 0
-    assert at.records.read(PLAN).document is None
-
-
-def test_the_plan_is_kept_for_people() -> None:
-    at = desk(OneVolume())
-    shown = at.look()
-    assert at.records.read(PLAN).document == shown
+    assert at.records.read(PLAN).document == (None if given else shown)
 
 
 def test_a_pool_changed_meanwhile_gets_its_slot_back() -> None:
@@ -267,17 +268,6 @@ class _Stale:
 
     def look(self, now: float) -> Any:
         return self._seen
-
-
-def test_a_frozen_pool_waits() -> None:
-    at = desk(OneVolume(used=95.0 * GIB, frozen="audit"))
-    assert at.first()["refused_by"] == "frozen"
-
-
-def test_a_budget_is_kept() -> None:
-    at = desk(OneVolume(used=95.0 * GIB), budget=Decimal(1))
-    assert at.first()["refused_by"] == "budget"
-    assert at.world.writes == 0
 
 
 def test_an_announced_end_closes_the_ledgers_entry() -> None:

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from core.incidents.record import State
+from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
@@ -89,3 +92,19 @@ def written_changes(station: Station) -> list[object]:
         [n for n in theirs.node_views.values() if n.spare_for or n.out_of_service],
         [g.protected for g in theirs.groups.values() if g.protected],
     ]
+
+
+def freeze_zone(station: Station) -> Station:
+    """ARC shifts traffic out of zone a."""
+    shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=station.now)
+    station.freezes.note(shift, station.now)
+    return station
+
+
+def leaders(station: Station) -> set[int | None]:
+    return {p.leader for p in station.cluster.read().partitions}
+
+
+def critical(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what the log has called a person for."""
+    return [record.getMessage() for record in caplog.records if record.levelname == "CRITICAL"]

@@ -57,17 +57,13 @@ def reader(monkeypatch: pytest.MonkeyPatch, pages: dict[str, list[dict[str, Any]
     pool = FakePool(pages)
     monkeypatch.setattr(eks.urllib3, "PoolManager", lambda **_: pool)
     monkeypatch.setattr(eks, "trusting", lambda *_: None)
-    nodes = EksNodes(
-        EksApi(
-            endpoint="https://api:6443/",
-            ca_pem="pem",
-            eks_cluster="local-orders",
-            region="us-east-1",
-        ),
-        "kafka",
-        "orders",
+    return SimpleNamespace(nodes=EksNodes(api(), "kafka", "orders"), pool=pool)
+
+
+def api() -> EksApi:
+    return EksApi(
+        endpoint="https://api:6443/", ca_pem="pem", eks_cluster="local-orders", region="us-east-1"
     )
-    return SimpleNamespace(nodes=nodes, pool=pool)
 
 
 def node(name: str, instance: str, *, ready: str = "True", **spec: Any) -> dict[str, Any]:
@@ -82,3 +78,9 @@ def node(name: str, instance: str, *, ready: str = "True", **spec: Any) -> dict[
         "spec": {"providerID": f"aws:///us-east-1a/{instance}", **spec},
         "status": {"conditions": [{"type": "Ready", "status": ready}]},
     }
+
+
+def attachment(name: str, node_name: str, attacher: str = "ebs.csi.aws.com") -> dict[str, Any]:
+    source = {"persistentVolumeName": f"pv-{name}"}
+    spec = {"attacher": attacher, "nodeName": node_name, "source": source}
+    return {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": spec}

@@ -57,20 +57,22 @@ def group(credentials: None) -> Iterator[str]:
 def test_a_group_and_its_instances_are_seen(group: str) -> None:
     cloud = AwsCloud(REGION)
     seen = cloud.group(group)
-    assert (seen.desired, seen.maximum) == (2, 4)
+    assert (seen.desired, seen.maximum, seen.zones) == (2, 4, ("us-east-1a",))
     assert seen.staying() == set(seen.instances)
     assert cloud.groups_of(cluster_ownership("local-orders")) == (seen,)
     assert cloud.groups_of(cluster_ownership("another")) == ()
     assert cloud.group("none") is None
-    instance = cloud.instance(next(iter(seen.instances)))
+    one = min(seen.instances)
+    instance = cloud.instance(one)
     assert (instance.state, instance.zone, instance.group) == ("running", "us-east-1a", "g")
     assert TAG in instance.tags
     assert instance.private_dns_name
-
-
-@pytest.mark.parametrize("unknown", ["i-0123456789abcdef0", "i-nonsense"])
-def test_an_unknown_instance_is_none(group: str, unknown: str) -> None:
-    assert AwsCloud(REGION).instance(unknown) is None
+    for unknown in ("i-0123456789abcdef0", "i-nonsense"):
+        assert cloud.instance(unknown) is None
+    cloud.protect(group, [one], protected=True)
+    assert cloud.group(group).protected == {one}
+    cloud.protect(group, [one], protected=False)
+    cloud.protect(group, [], protected=False)
 
 
 def test_the_desired_capacity_is_set_to_a_number(group: str) -> None:
@@ -134,33 +136,18 @@ def test_instances_that_launch_or_serve_are_staying() -> None:
     assert GroupView(name="g", desired=2, maximum=4, instances=states).staying() == {"a", "b"}
 
 
-@pytest.mark.parametrize(("asked", "sent"), [(0.0, 0), (14.6, 15), (5000.0, 900), (-1.0, 0)])
+@every_case(("asked", "sent"), [(0.0, 0), (14.6, 15), (5000.0, 900), (-1.0, 0)])
 def test_a_delay_is_what_sqs_can_keep(asked: float, sent: int) -> None:
-    with mock_aws():
-        url = boto3.client("sqs", region_name=REGION).create_queue(QueueName="q")["QueueUrl"]
-        queue = Queue(url, REGION)
-        with Stubber(queue._sqs) as stub:
-            stub.add_response(
-                "send_message",
-                {"MessageId": "m", "ResponseMetadata": {"RequestId": "r"}},
-                {"QueueUrl": url, "MessageBody": "x", "DelaySeconds": sent},
-            )
-            queue.send("x", delay_seconds=asked)
+    queue = Queue("https://sqs/q", REGION)
+    message = {"QueueUrl": "https://sqs/q", "MessageBody": "x", "DelaySeconds": sent}
+    answer = {"MessageId": "m", "ResponseMetadata": {"RequestId": "r"}}
+    with Stubber(queue._sqs) as stub:
+        stub.add_response("send_message", answer, message)
+        queue.send("x", delay_seconds=asked)
 
 
 def test_a_tick_names_the_version_it_is_for() -> None:
     assert json.loads(tick_message("i-1.2", 7)) == {"incident_id": "i-1.2", "version": 7}
-
-
-def test_a_groups_zones_and_its_protected_instances_are_seen(group: str) -> None:
-    cloud = AwsCloud(REGION)
-    seen = cloud.group(group)
-    assert seen.zones == ("us-east-1a",)
-    one = min(seen.instances)
-    cloud.protect(group, [one], protected=True)
-    assert cloud.group(group).protected == {one}
-    cloud.protect(group, [one], protected=False)
-    cloud.protect(group, [], protected=False)
 
 
 def test_one_that_is_launched_keeps_no_other_from_its_protection() -> None:
@@ -208,18 +195,13 @@ def test_a_termination_that_aws_may_have_done_is_not_asked_for_again() -> None:
 
 def test_only_the_drivers_volumes_hold_an_instance(group: str) -> None:
     cloud = AwsCloud(REGION)
-    seen = cloud.group(group)
-    instance_id = min(seen.instances)
+    instance_id = min(cloud.group(group).instances)
     ec2 = boto3.client("ec2", region_name=REGION)
+    tags = [{"Key": "ebs.csi.aws.com/cluster", "Value": "true"}]
     made = ec2.create_volume(
         AvailabilityZone="us-east-1a",
         Size=1,
-        TagSpecifications=[
-            {
-                "ResourceType": "volume",
-                "Tags": [{"Key": "ebs.csi.aws.com/cluster", "Value": "true"}],
-            }
-        ],
+        TagSpecifications=[{"ResourceType": "volume", "Tags": tags}],
     )["VolumeId"]
     assert cloud.volumes_on(instance_id) == ()
     ec2.attach_volume(VolumeId=made, InstanceId=instance_id, Device="/dev/xvdaa")

@@ -16,6 +16,7 @@ from core.rotation.run_record import Throttle
 from core.views import VoterView
 from handlers.adapters import kafka
 from handlers.adapters.kafka import KafkaAdmin
+from tests.every_case import every_case
 from tests.fake_kafka import (
     ALTER_CONFIGS,
     BROKER,
@@ -154,38 +155,34 @@ def test_addresses_are_tried_in_turn(cluster: FakeKafka, monkeypatch: pytest.Mon
     assert tried == ["a:1", "b:1", "c:1"]
 
 
-def test_silence_names_every_address(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    def knock(address: str) -> None:
-        raise TimeoutError
+def times_out(_address: str) -> None:
+    raise TimeoutError
 
-    monkeypatch.setattr(kafka, "_knock", knock)
+
+def test_silence_names_every_address(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "_knock", times_out)
     with pytest.raises(StillwaterError) as raised:
         KafkaAdmin(["a:1", "b:1"]).read()
     assert str(raised.value) == (
         "No Kafka broker could be reached: a:1: TimeoutError; b:1: TimeoutError."
     )
-
-
-def test_a_reading_gives_up_in_time(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter((0.0, 1.0, 99.0, 99.0))
     monkeypatch.setattr(kafka.time, "monotonic", lambda: next(clock))
-
-    def knock(address: str) -> None:
-        raise TimeoutError
-
-    monkeypatch.setattr(kafka, "_knock", knock)
     with pytest.raises(StillwaterError, match="b:1: not tried, 15 s are over"):
         KafkaAdmin(["a:1", "b:1"]).read()
 
 
 class Renewed:
-    """A way in whose credentials are others at each reading."""
+    """A way in whose credentials are others at each reading, or an error."""
 
-    def __init__(self) -> None:
-        self.passwords = iter(("old", "renewed"))
+    def __init__(self, *passwords: str | Exception) -> None:
+        self.passwords = iter(passwords or ("old", "renewed"))
 
     def __call__(self) -> dict[str, Any]:
-        return {"security_protocol": "SASL_SSL", "sasl_plain_password": next(self.passwords)}
+        password = next(self.passwords)
+        if isinstance(password, Exception):
+            raise password
+        return {"security_protocol": "SASL_SSL", "sasl_plain_password": password}
 
     def remedy(self, error: BaseException) -> str:
         return f"look at the Secret, for {type(error).__name__}"
@@ -206,22 +203,19 @@ def test_credentials_are_those_of_each_readings_moment(monkeypatch: pytest.Monke
         assert given["sasl_plain_password"] == expected
 
 
-def test_credentials_nobody_can_read_are_kafkas_silence() -> None:
-    class Refused(Renewed):
-        def __call__(self) -> dict[str, Any]:
-            raise StillwaterError("The Kubernetes API answered 403.")
-
-    with pytest.raises(StillwaterError, match="answered 403"):
-        KafkaAdmin(["a:1"], Refused()).read()
-
-
-def test_certificates_that_are_no_pair_are_kafkas_silence() -> None:
-    class HalfWritten(Renewed):
-        def __call__(self) -> dict[str, Any]:
-            raise ssl.SSLError(ssl.SSL_ERROR_SSL, "KEY_VALUES_MISMATCH")
-
-    with pytest.raises(StillwaterError, match=r"KEY_VALUES_MISMATCH.*Secrets of the user"):
-        KafkaAdmin(["a:1"], HalfWritten()).read()
+@every_case(
+    ("error", "words"),
+    [
+        (StillwaterError("The Kubernetes API answered 403."), "answered 403"),
+        (
+            ssl.SSLError(ssl.SSL_ERROR_SSL, "KEY_VALUES_MISMATCH"),
+            "KEY_VALUES_MISMATCH.*Secrets of the user",
+        ),
+    ],
+)
+def test_credentials_that_are_none_are_kafkas_silence(error: Exception, words: str) -> None:
+    with pytest.raises(StillwaterError, match=words):
+        KafkaAdmin(["a:1"], Renewed(error)).read()
 
 
 def test_a_client_not_let_in_says_why_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,14 +248,11 @@ def test_thousands_of_partitions_go_in_several_requests(cluster: FakeKafka) -> N
 
 
 def test_a_refused_order_names_its_partition(cluster: FakeKafka) -> None:
+    cluster.order_error = 3  # It was deleted meanwhile.
+    KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 1)})
     cluster.order_error = 39
     with pytest.raises(StillwaterError, match=r"replicas of t-0: InvalidReplicationAssignment"):
         KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 1)})
-
-
-def test_a_partition_deleted_meanwhile_is_no_refusal(cluster: FakeKafka) -> None:
-    cluster.order_error = 3
-    KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 1)})
 
 
 def test_elections_are_asked_for_by_topic(cluster: FakeKafka) -> None:
@@ -269,19 +260,16 @@ def test_elections_are_asked_for_by_topic(cluster: FakeKafka) -> None:
     assert cluster.elected == [{"s": [0], "t": [0, 1]}]
 
 
-@pytest.mark.parametrize("code", [80, 84])  # not available, not needed
-def test_an_election_that_has_nothing_to_do_is_no_failure(cluster: FakeKafka, code: int) -> None:
-    cluster.election_error = code
-    KafkaAdmin(["a:1"]).elect({("t", 0)})
-
-
 def test_an_election_that_fails_names_its_partition(cluster: FakeKafka) -> None:
+    for nothing_to_do in (80, 84):  # not available, not needed
+        cluster.election_error = nothing_to_do
+        KafkaAdmin(["a:1"]).elect({("t", 0)})
     cluster.election_error = 41
     with pytest.raises(StillwaterError, match="no leader of t-0"):
         KafkaAdmin(["a:1"]).elect({("t", 0)})
 
 
-def test_nothing_to_change_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_to_change_asks_nobody() -> None:
     admin = KafkaAdmin([])
     admin.reorder({})
     admin.elect(())
@@ -323,31 +311,30 @@ def test_a_throttle_is_a_default_of_brokers_and_a_mark_on_topics(cluster: FakeKa
     assert not any(cluster.altered.values())
 
 
-@pytest.mark.parametrize(
-    ("whose", "said"),
+@every_case(
+    ("whose", "name", "value", "said"),
     [
-        ((BROKER, ""), "broker 1 has leader.replication.throttled.rate=9 already"),
-        ((TOPIC, "orders"), "topic orders has leader.replication.throttled.replicas=1:2 already"),
+        ((BROKER, ""), "leader.replication.throttled.rate", "9", "broker 1"),
+        ((TOPIC, "orders"), "leader.replication.throttled.replicas", "1:2", "topic orders"),
     ],
 )
-def test_anothers_throttle_is_seen(cluster: FakeKafka, whose: tuple[int, str], said: str) -> None:
+def test_anothers_throttle_is_seen(
+    whose: tuple[int, str], name: str, value: str, said: str
+) -> None:
     throttle = Throttle(
         brokers=(1,), topics=("orders",), follower_bytes_per_s=1, leader_bytes_per_s=1
     )
-    admin = KafkaAdmin(["a:1"])
-    assert admin.throttled_by_others(throttle, ()) is None
-    values = {
-        BROKER: {"leader.replication.throttled.rate": "9"},
-        TOPIC: {"leader.replication.throttled.replicas": "1:2"},
-    }
-    cluster.altered[whose] = values[whose[0]]
-    assert said in str(admin.throttled_by_others(throttle, ()))
-    assert admin.throttled_by_others(throttle, ("orders",)) is None
+    admin, cluster = KafkaAdmin(["a:1"]), three_brokers()
+    with answering(cluster):
+        assert admin.throttled_by_others(throttle, ()) is None
+        cluster.altered[whose] = {name: value}
+        told = str(admin.throttled_by_others(throttle, ()))
+        assert f"{said} has {name}={value} already" in told
+        assert admin.throttled_by_others(throttle, ("orders",)) is None
 
 
-@pytest.mark.parametrize(("lacks", "said"), [(ALTER_CONFIGS, "AlterConfigs on the cluster")])
-def test_a_missing_right_for_a_throttle_is_named(cluster: FakeKafka, lacks: int, said: str) -> None:
-    cluster.cluster = cluster.cluster - {lacks}
+def test_a_missing_right_for_a_throttle_is_named(cluster: FakeKafka) -> None:
+    cluster.cluster = cluster.cluster - {ALTER_CONFIGS}
     assert KafkaAdmin(["a:1"], needed=MOVING_LEADERS).read().doubts == ()
-    with pytest.raises(StillwaterError, match=said):
+    with pytest.raises(StillwaterError, match="AlterConfigs on the cluster"):
         KafkaAdmin(["a:1"]).unthrottle(())

@@ -12,7 +12,6 @@ from core.ground.errors import Conflict, StillwaterError
 from core.ground.placement import NOT_SAID
 from core.incidents.observation import NodeView, PodView
 from handlers.adapters.claims import read_conditions
-from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import (
     CLAIMS_PATH,
     EksNodeClaims,
@@ -22,7 +21,7 @@ from handlers.adapters.kubernetes import (
     kafka_pod_in,
 )
 from tests.every_case import every_case
-from tests.unit.handlers.adapters.fake_api import node, reader
+from tests.unit.handlers.adapters.fake_api import api, attachment, node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")
 
@@ -248,41 +247,20 @@ def test_a_pod_that_changed_meanwhile_is_not_labelled(monkeypatch: pytest.Monkey
         fake.nodes.let_leave("orders-broker-a-10", "i-0a.2")
 
 
-def attachment(volume: str, node_name: str, attacher: str = "ebs.csi.aws.com") -> dict[str, Any]:
-    return {
-        "metadata": {"name": f"csi-{volume}"},
-        "spec": {
-            "attacher": attacher,
-            "nodeName": node_name,
-            "source": {"persistentVolumeName": volume},
-        },
-    }
-
-
 def test_attachments_are_ebs_volumes_by_node(monkeypatch: pytest.MonkeyPatch) -> None:
     items = [
-        attachment("pvc-1", "a"),
-        attachment("pvc-2", "a"),
-        attachment("pvc-3", "b"),
+        attachment("1", "a"),
+        attachment("2", "a"),
+        attachment("3", "b"),
         attachment("efs", "b", "efs.csi.aws.com"),
     ]
     fake = reader(monkeypatch, {"/apis/storage.k8s.io/v1/volumeattachments": [{"items": items}]})
-    assert fake.nodes.attachments() == {"a": ("pvc-1", "pvc-2"), "b": ("pvc-3",)}
+    assert fake.nodes.attachments() == {"a": ("pv-1", "pv-2"), "b": ("pv-3",)}
 
 
 def test_a_certificate_nobody_can_read_is_one_sentence() -> None:
-    nodes = EksNodes(
-        EksApi(
-            endpoint="https://api:6443/",
-            ca_pem="pem",
-            eks_cluster="local-orders",
-            region="us-east-1",
-        ),
-        "kafka",
-        "orders",
-    )
     with pytest.raises(StillwaterError, match=r"The Kubernetes API's certificate authority is no"):
-        nodes.nodes()
+        EksNodes(api(), "kafka", "orders").nodes()
 
 
 def test_a_refusal_says_what_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,68 +282,46 @@ def test_a_silent_api_server_is_one_sentence(monkeypatch: pytest.MonkeyPatch) ->
         fake.nodes.attachments()
 
 
-def budget(selector: dict[str, Any] | None, allowed: int = 0) -> dict[str, Any]:
-    return {
+def expressed(key: str, operator: str, *values: str) -> dict[str, Any]:
+    given = {"values": list(values)} if values else {}
+    return {"matchExpressions": [{"key": key, "operator": operator, **given}]}
+
+
+@every_case(
+    ("selector", "covered", "yields"),
+    [
+        ({"matchLabels": {"strimzi.io/cluster": "orders"}}, (10, 11), False),
+        ({"matchLabels": {"strimzi.io/cluster": "another"}}, (), False),
+        (expressed("x", "DoesNotExist"), (10, 11), False),
+        (expressed("x", "Exists"), (), False),
+        (expressed("strimzi.io/cluster", "In", "orders"), (10, 11), False),
+        (expressed("strimzi.io/cluster", "NotIn", "orders"), (), False),
+        # It leaves out who is labelled.
+        (expressed(LABEL, "DoesNotExist"), (10,), True),
+        (expressed(LABEL, "Exists"), (11,), False),
+        ({}, (10, 11), False),
+        (None, (), False),
+    ],
+)
+def test_a_budget_is_known_with_the_pods_it_speaks_for(
+    monkeypatch: pytest.MonkeyPatch,
+    selector: dict[str, Any] | None,
+    covered: tuple[int, ...],
+    yields: bool,
+) -> None:
+    budget = {
         "metadata": {"name": "orders-kafka"},
         "spec": {"selector": selector},
-        "status": {"disruptionsAllowed": allowed},
+        "status": {"disruptionsAllowed": 0},
     }
-
-
-@pytest.mark.parametrize(
-    ("selector", "covered"),
-    [
-        ({"matchLabels": {"strimzi.io/cluster": "orders"}}, True),
-        ({"matchLabels": {"strimzi.io/cluster": "another"}}, False),
-        ({"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}, True),
-        ({"matchExpressions": [{"key": "x", "operator": "Exists"}]}, False),
-        (
-            {
-                "matchExpressions": [
-                    {"key": "strimzi.io/cluster", "operator": "In", "values": ["orders"]}]}, True),
-        (
-            {
-                "matchExpressions": [
-                    {"key": "strimzi.io/cluster", "operator": "NotIn", "values": ["orders"]}]},
-            False),
-        ({}, True),
-        (None, False),
-    ],
-)  # fmt: skip
-def test_a_budget_is_known_with_the_pods_it_speaks_for(
-    monkeypatch: pytest.MonkeyPatch, selector: dict[str, Any] | None, covered: bool
-) -> None:
-    namespace = "/namespaces/kafka"
-    pod = {"metadata": {"name": "orders-broker-a-10", "labels": {"strimzi.io/cluster": "orders"}}}
-    fake = reader(
-        monkeypatch,
-        {
-            f"/apis/policy/v1{namespace}/poddisruptionbudgets": [{"items": [budget(selector)]}],
-            "/api/v1/namespaces/kafka/pods": [{"items": [pod]}],
-        },
-    )
-    (found,) = fake.nodes.budgets()
-    assert (found.name, found.disruptions_allowed, found.yields) == ("orders-kafka", 0, False)
-    assert ("orders-broker-a-10" in found.pods) is covered
-
-
-@pytest.mark.parametrize(("operator", "yields"), [("DoesNotExist", True), ("Exists", False)])
-def test_a_budget_that_leaves_out_who_is_labelled_is_known_to_yield(
-    monkeypatch: pytest.MonkeyPatch, operator: str, yields: bool
-) -> None:
-    selector = {"matchExpressions": [{"key": LABEL, "operator": operator}]}
-    fake = reader(
-        monkeypatch,
-        {
-            "/apis/policy/v1/namespaces/kafka/poddisruptionbudgets": [
-                {"items": [budget(selector)]}
-            ],
-            "/api/v1/namespaces/kafka/pods": [{"items": [labelled(), labelled("i-0a.2")]}],
-        },
-    )
-    (found,) = fake.nodes.budgets()
-    assert found.yields is yields
-    assert len(found.pods) == 1
+    other = pod("orders-broker-a-11", labels={"strimzi.io/cluster": "orders", LABEL: "i-0a.2"})
+    pages = {
+        "/apis/policy/v1/namespaces/kafka/poddisruptionbudgets": [{"items": [budget]}],
+        "/api/v1/namespaces/kafka/pods": [{"items": [labelled(), other]}],
+    }
+    (found,) = reader(monkeypatch, pages).nodes.budgets()
+    assert (found.name, found.disruptions_allowed, found.yields) == ("orders-kafka", 0, yields)
+    assert found.pods == {f"orders-broker-a-{node_id}" for node_id in covered}
 
 
 def test_only_the_agents_conditions_that_are_false_are_trouble() -> None:

@@ -9,7 +9,8 @@ from core.ground.naming import CORDON_ANNOTATION
 from core.incidents.observation import PodOnNode
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksDrain
-from tests.unit.handlers.adapters.fake_api import FakePool, node, reader
+from tests.every_case import every_case
+from tests.unit.handlers.adapters.fake_api import FakePool, attachment, node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")
 
@@ -29,21 +30,16 @@ def read_node(*taints: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
     return {NODE_PATH: [found]}
 
 
-def test_the_taint_joins_those_of_the_node_in_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = reader(monkeypatch, read_node(DEDICATED))
-    fake.nodes.set_out_of_service("a", "i-1", tainted=True)
-    ((path, body),) = fake.pool.patched
-    assert path == NODE_PATH
-    assert body == {
-        "metadata": {"resourceVersion": "7"},
-        "spec": {"taints": [DEDICATED, OUT_OF_SERVICE]},
-    }
-
-
-def test_taking_the_taint_off_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = reader(monkeypatch, read_node(OUT_OF_SERVICE, DEDICATED))
-    fake.nodes.set_out_of_service("a", "i-1", tainted=False)
-    assert fake.pool.patched[0][1]["spec"]["taints"] == [DEDICATED]
+@pytest.mark.parametrize("tainted", [True, False])
+def test_the_taint_comes_and_goes_beside_those_of_the_node_in_its_version(
+    monkeypatch: pytest.MonkeyPatch, tainted: bool
+) -> None:
+    both = [DEDICATED, OUT_OF_SERVICE]
+    before, after = ([DEDICATED], both) if tainted else (both, [DEDICATED])
+    fake = reader(monkeypatch, read_node(*before))
+    fake.nodes.set_out_of_service("a", "i-1", tainted=tainted)
+    body = {"metadata": {"resourceVersion": "7"}, "spec": {"taints": after}}
+    assert fake.pool.patched == [(NODE_PATH, body)]
 
 
 @pytest.mark.parametrize(
@@ -89,28 +85,14 @@ def test_a_spare_says_for_whom_it_is_kept_and_no_longer(monkeypatch: pytest.Monk
     ]
 
 
-def attachment(name: str, node_name: str, attacher: str = "ebs.csi.aws.com") -> dict[str, Any]:
-    source = {"persistentVolumeName": f"pv-{name}"}
-    spec = {"attacher": attacher, "nodeName": node_name, "source": source}
-    return {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": spec}
-
-
-def attached() -> list[dict[str, Any]]:
-    items = [attachment("1", "a"), attachment("2", "b"), attachment("3", "a", "efs.csi.aws.com")]
-    return [{"items": [*items, attachment("4", "a")]}]
-
-
 def test_what_a_gone_node_holds_is_deleted_by_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = reader(monkeypatch, {ATTACHMENTS_PATH: attached()})
-    fake.nodes.release_attachments("a")
-    expected = [(f"{ATTACHMENTS_PATH}/1", "uid-1"), (f"{ATTACHMENTS_PATH}/4", "uid-4")]
-    assert fake.pool.deleted == expected
-
-
-def test_a_node_that_stands_keeps_what_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = reader(monkeypatch, {ATTACHMENTS_PATH: attached(), **read_node()})
-    fake.nodes.release_attachments("a")
-    assert fake.pool.deleted == []
+    items = [attachment("1", "a"), attachment("2", "b"), attachment("3", "a", "efs.csi.aws.com")]
+    attached = {ATTACHMENTS_PATH: [{"items": [*items, attachment("4", "a")]}]}
+    gone = [(f"{ATTACHMENTS_PATH}/{name}", f"uid-{name}") for name in ("1", "4")]
+    for pages, deleted in ((attached, gone), ({**attached, **read_node()}, [])):
+        fake = reader(monkeypatch, pages)
+        fake.nodes.release_attachments("a")
+        assert fake.pool.deleted == deleted
 
 
 def test_an_attachment_that_was_made_again_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,9 +108,8 @@ EVICTION = "/api/v1/namespaces/kafka/pods/orders-broker-a-10/eviction"
 def drain(
     monkeypatch: pytest.MonkeyPatch, pages: dict[str, list[dict[str, Any]]]
 ) -> tuple[EksDrain, FakePool]:
-    pool: FakePool = reader(monkeypatch, pages).pool
-    api = EksApi(endpoint="https://api:6443", ca_pem="pem", eks_cluster="shop", region="us-east-1")
-    return EksDrain(api, "kafka", "orders"), pool
+    fake = reader(monkeypatch, pages)
+    return EksDrain(fake.nodes._api, "kafka", "orders"), fake.pool
 
 
 def pod(name: str, *owners: str, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
@@ -208,7 +189,7 @@ def test_an_eviction_names_the_very_pod(monkeypatch: pytest.MonkeyPatch) -> None
     assert body["deleteOptions"] == {"preconditions": {"uid": "u-1"}}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("status", "message"),
     [
         (404, None),  # Who is gone needs no eviction.

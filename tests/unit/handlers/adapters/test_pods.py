@@ -28,14 +28,20 @@ from handlers.adapters.pods import (
     through,
 )
 from tests.every_case import every_case
+from tests.tables import changed
 
+RUNNING = {"running": {"startedAt": "2026-11-20T00:00:10Z"}}
 GATE = "target-health.elbv2.k8s.aws/orders-broker-10"
 
 
-def pod(name: str = "orders-broker-a-10", **changes: Any) -> dict[str, Any]:
+def pod() -> dict[str, Any]:
     labels = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
     return {
-        "metadata": {"name": name, "labels": labels, "creationTimestamp": "2026-11-20T00:00:00Z"},
+        "metadata": {
+            "name": "orders-broker-a-10",
+            "labels": labels,
+            "creationTimestamp": "2026-11-20T00:00:00Z",
+        },
         "spec": {"nodeName": "ip-1", "readinessGates": [{"conditionType": GATE}]},
         "status": {
             "phase": "Running",
@@ -49,11 +55,10 @@ def pod(name: str = "orders-broker-a-10", **changes: Any) -> dict[str, Any]:
                 {
                     "name": "kafka",
                     "restartCount": 2,
-                    "state": {"running": {"startedAt": "2026-11-20T00:00:10Z"}},
+                    "state": RUNNING,
                 }
             ],
         },
-        **changes,
     }
 
 
@@ -72,62 +77,41 @@ def test_a_pod_is_read_with_its_gates_and_its_process() -> None:
     )
 
 
-RUNNING = {"running": {"startedAt": "2026-11-20T00:00:10Z"}}
 CRASHED = {"waiting": {"reason": "CrashLoopBackOff"}}
 
 
-def test_a_proxy_beside_kafka_is_not_taken_for_it() -> None:
-    """The kubelet lists containers by their names, and istio-proxy comes before kafka."""
-    item = pod()
-    item["status"]["containerStatuses"] = [
-        {"name": "istio-proxy", "restartCount": 0, "state": RUNNING},
-        {"name": "kafka", "restartCount": 7, "state": CRASHED},
-    ]
-    found = pod_seen(item)
-    assert (found.started_at, found.waiting, found.restarts) == (None, "CrashLoopBackOff", 7)
+NO_ROOM = {"type": "PodScheduled", "status": "False", "message": "0/6 nodes are available"}
+PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    # The kubelet lists containers by their names, and istio-proxy comes before kafka.
+    "a proxy beside kafka": (
+        {"status.containerStatuses": [
+            {"name": "istio-proxy", "restartCount": 0, "state": RUNNING},
+            {"name": "kafka", "restartCount": 7, "state": CRASHED}]},
+        {"started_at": None, "waiting": "CrashLoopBackOff", "restarts": 7, "running": False}),
+    "a container before kafka that never ends": (
+        {"status.initContainerStatuses": [{"name": "kafka-init", "state": CRASHED}],
+         "status.containerStatuses.0.state": {"waiting": {"reason": "PodInitializing"}}},
+        {"waiting": "CrashLoopBackOff"}),
+    "no node takes it": ({"spec": {}, "status": {"phase": "Pending", "conditions": [NO_ROOM]}},
+        {"node_name": None, "unscheduled": "0/6 nodes are available", "running": False}),
+    "a Connect worker, whose name ends in a number": (
+        {"metadata.name": "orders-connect-connect-0", "metadata.labels": {
+            "strimzi.io/cluster": "orders-connect", "strimzi.io/kind": "KafkaConnect"}},
+        {"node_id": None}),
+}  # fmt: skip
 
 
-def test_a_container_before_kafka_that_never_ends_is_why_it_does_not_start() -> None:
-    item = pod()
-    item["status"]["initContainerStatuses"] = [{"name": "kafka-init", "state": CRASHED}]
-    state = {"waiting": {"reason": "PodInitializing"}}
-    item["status"]["containerStatuses"] = [{"name": "kafka", "state": state}]
-    assert pod_seen(item).waiting == "CrashLoopBackOff"
-
-
-def test_a_pod_that_waits_says_for_what() -> None:
-    told = "0/6 nodes are available"
-    pending = pod(
-        spec={},
-        status={
-            "phase": "Pending",
-            "conditions": [{"type": "PodScheduled", "status": "False", "message": told}],
-        },
-    )
-    read = pod_seen(pending)
-    assert (read.node_name, read.unscheduled, read.running) == (None, told, False)
-    looping = pod()
-    looping["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "CrashLoopBackOff"}}
-    read = pod_seen(looping)
-    assert (read.waiting, read.running) == ("CrashLoopBackOff", False)
-
-
-def test_a_connect_worker_is_no_kafka_node_though_its_name_ends_in_a_number() -> None:
-    worker = pod("orders-connect-connect-0")
-    worker["metadata"]["labels"] = {
-        "strimzi.io/cluster": "orders-connect",
-        "strimzi.io/kind": "KafkaConnect",
-    }
-    assert pod_seen(worker).node_id is None
+@every_case(("changes", "said"), PODS.values(), ids=PODS)
+def test_what_a_pod_says_is_seen(changes: dict[str, Any], said: dict[str, Any]) -> None:
+    found = pod_seen(changed(pod(), changes))
+    assert {name: getattr(found, name) for name in said} == said
 
 
 def test_what_is_neither_or_is_over_does_not_count() -> None:
-    other = pod("orders-entity-operator-5d4")
-    other["metadata"]["labels"] = {"strimzi.io/cluster": "orders", "strimzi.io/kind": "Kafka"}
-    assert pod_seen(other) is None
-    over = pod()
-    over["status"]["phase"] = "Failed"
-    assert pod_seen(over) is None
+    labels = {"strimzi.io/cluster": "orders", "strimzi.io/kind": "Kafka"}
+    other = {"metadata.name": "orders-entity-operator-5d4", "metadata.labels": labels}
+    for changes in (other, {"status.phase": "Failed"}):
+        assert pod_seen(changed(pod(), changes)) is None
 
 
 def test_both_clusters_pods_come_in_one_list() -> None:
@@ -144,16 +128,7 @@ def test_both_clusters_pods_come_in_one_list() -> None:
 CREATED = 1_795_132_800.0
 
 
-def item(created: object, running: dict[str, Any] | None) -> dict[str, Any]:
-    labels = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
-    states = [] if running is None else [{"name": "kafka", "state": {"running": running}}]
-    return {
-        "metadata": {"name": "orders-broker-a-10", "labels": labels, "creationTimestamp": created},
-        "status": {"containerStatuses": states},
-    }
-
-
-@pytest.mark.parametrize(
+@every_case(
     ("created", "running", "seen"),
     [
         (None, None, (None, None)),
@@ -168,7 +143,9 @@ def item(created: object, running: dict[str, Any] | None) -> dict[str, Any]:
 def test_times_that_are_missing_are_not_made_up_to_be_young(
     created: object, running: dict[str, Any] | None, seen: tuple[float | None, float | None]
 ) -> None:
-    found = pod_seen(item(created, running))
+    states = [] if running is None else [{"name": "kafka", "state": {"running": running}}]
+    times = {"metadata.creationTimestamp": created, "status.containerStatuses": states}
+    found = pod_seen(changed(pod(), times))
     assert (found.created_at, found.started_at) == seen
 
 

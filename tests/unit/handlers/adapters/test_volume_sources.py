@@ -89,11 +89,6 @@ class FakeApi:
         return body
 
 
-@pytest.fixture
-def claims() -> EksClaims:
-    return EksClaims(FakeApi(), "kafka", "orders")
-
-
 def test_a_pool_whose_storage_strimzi_ignores_is_read_with_strimzis_sentence() -> None:
     def ignored(pool: str) -> tuple[str, str]:
         sentence = f"The desired storage in the KafkaNodePool resource kafka/{pool} is ignored."
@@ -106,21 +101,16 @@ def test_a_pool_whose_storage_strimzi_ignores_is_read_with_strimzis_sentence() -
     assert ignored("broker-ab")[0] == ""
 
 
-def test_a_pool_is_read_with_the_volumes_whose_class_is_ours(claims: EksClaims) -> None:
+def test_pools_and_claims_are_read_with_what_is_wrong_and_classes_that_are_ours() -> None:
+    claims = EksClaims(FakeApi(), "kafka", "orders")
+    assert claims.classes() == {Performance(), Performance(6000, 250)}
     (pool,) = claims.pools()
     assert pool.volumes == {0: Gp3(100, Performance())}
     assert (pool.version, pool.frozen) == ("7", "audit")
-
-
-def test_a_claim_is_read_with_what_kubernetes_says_is_wrong(claims: EksClaims) -> None:
     (claim,) = claims.claims()
     assert (claim.pod, claim.number, claim.volume_id) == ("orders-broker-a-10", 0, "vol-0a")
     assert (claim.requested_gib, claim.given_gib) == (150, 100)
     assert [t.kind for t in claim.troubles] == ["class-missing", "file-system-pending"]
-
-
-def test_another_drivers_classes_are_none_of_ours(claims: EksClaims) -> None:
-    assert claims.classes() == {Performance(), Performance(6000, 250)}
 
 
 def test_a_pool_is_changed_in_the_version_it_was_read_and_keeps_the_rest() -> None:
@@ -270,23 +260,19 @@ def matrix(labels: dict[str, str], *values: tuple[float, str]) -> dict[str, Any]
     return {"status": "success", "data": {"resultType": "matrix", "result": result}}
 
 
-def test_an_instant_query_is_a_get_at_a_moment_within_a_bound() -> None:
+def test_a_query_is_a_get_at_a_moment_within_a_bound() -> None:
     way = Said(lambda _: vector(({"a": "b"}, "1.5")))
     (series,) = Prometheus(way, seconds=3).instant("up", NOW)
     assert (series.labels, series.points) == ({"a": "b"}, {NOW: 1.5})
-    path, query, seconds = way.asked[0]
-    assert (path, seconds) == ("/api/v1/query", 3)
-    assert query == {"query": "up", "timeout": "3s", "time": "1800000000.000"}
+    query = {"query": "up", "timeout": "3s", "time": "1800000000.000"}
+    assert way.asked == [("/api/v1/query", query, 3)]
 
 
-def test_a_range_has_its_begin_end_and_step() -> None:
+def test_a_range_has_its_begin_end_and_step_and_no_value_that_is_none() -> None:
     way = Said(lambda _: matrix({}, (NOW - 60, "1"), (NOW, "2")))
     (series,) = Prometheus(way).query_range("up", NOW - 60, NOW, 60)
     assert series.points == {NOW - 60: 1.0, NOW: 2.0}
     assert way.asked[0][1]["step"] == "60"
-
-
-def test_a_value_that_is_none_is_left_out() -> None:
     way = Said(lambda _: matrix({}, (NOW - 60, "NaN"), (NOW, "+Inf")))
     assert Prometheus(way).query_range("up", NOW - 60, NOW, 60) == ()
 
@@ -362,16 +348,13 @@ def volumes(way: Said) -> PrometheusVolumes:
     return PrometheusVolumes(Prometheus(way), "kafka", "orders", {"cluster": "prod"})
 
 
-def test_a_claims_fill_is_the_file_systems() -> None:
+def test_a_claims_fill_is_the_file_systems_or_unknown_and_named_and_never_empty() -> None:
     way = of_room(99.0 * GIB, 40.0 * GIB)
     told = volumes(way).fills([DATA_0], NOW)
     # What the file system keeps for itself is gone as well.
     assert told.found[DATA_0].used_bytes(100 * GIB) == 60 * GIB
     assert told.gaps == ()
     assert all('cluster="prod"' in query["query"] for _, query, _ in way.asked)
-
-
-def test_a_claim_without_a_series_is_unknown_and_named_not_empty() -> None:
     told = volumes(of_room(99.0 * GIB, None)).fills([DATA_0], NOW)
     assert told.found == {}
     (gap,) = told.gaps

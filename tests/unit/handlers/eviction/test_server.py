@@ -5,13 +5,14 @@ import json
 import threading
 from collections.abc import Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
 from starlette.applications import Starlette
 
-from core.gate import PATH, GateAnswer, RemovalRequest
+from core.gate import PATH, GateAnswer
 from handlers.eviction.gate import Recent
 from handlers.eviction.server import LONGEST_BYTES, Counts, application, collecting
 from tests.unit.core.gate.test_asked import review
@@ -20,36 +21,27 @@ TOKEN = "the-api-servers"
 ASKED = f"{PATH}/{TOKEN}"
 
 
-class Says:
-    def __init__(self, answer: Callable[[], GateAnswer]) -> None:
-        self._answer = answer
-
-    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
-        del asked, deadline
-        return self._answer()
-
-
 def served(answer: Callable[[], GateAnswer], seconds: float = 8) -> Starlette:
-    return application(Says(answer), Counts(), lambda token: token == TOKEN, seconds=seconds)
+    gate: Any = SimpleNamespace(ask=lambda _asked, _deadline: answer())
+    return application(gate, Counts(), lambda token: token == TOKEN, seconds=seconds)
 
 
-def ask(app: Starlette, path: str, body: bytes | None = None) -> tuple[int, str]:
+def ask(
+    app: Starlette, path: str, body: bytes | None = None, *, ends: bool = True
+) -> tuple[int, str]:
     """Send one request, as the web server hands it over."""
     sent: list[MutableMapping[str, Any]] = []
 
     async def receive() -> MutableMapping[str, Any]:
-        return {"type": "http.request", "body": body or b"", "more_body": False}
+        if not ends:
+            await anyio.sleep(10)
+        return {"type": "http.request", "body": body or b"", "more_body": not ends}
 
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    scope = {
-        "type": "http",
-        "method": "GET" if body is None else "POST",
-        "path": path,
-        "headers": [],
-        "query_string": b"",
-    }
+    method = "GET" if body is None else "POST"
+    scope = {"type": "http", "method": method, "path": path, "headers": [], "query_string": b""}
     anyio.run(app, scope, receive, send)
     return sent[0]["status"], b"".join(m.get("body", b"") for m in sent).decode()
 
@@ -83,10 +75,7 @@ def test_a_gate_that_hangs_is_a_no_in_time() -> None:
         forever.wait(10)
         return yes()
 
-    def unblock() -> None:
-        forever.set()
-
-    threading.Timer(0.5, unblock).start()
+    threading.Timer(0.5, forever.set).start()
     response = answered(served(hangs, seconds=0.05))
     assert not response["allowed"]
     assert "No answer was found within" in response["status"]["message"]
@@ -112,18 +101,7 @@ def test_who_does_not_know_the_token_is_not_even_read(path: str) -> None:
 
 
 def test_a_body_that_never_ends_is_given_up() -> None:
-    sent: list[MutableMapping[str, Any]] = []
-
-    async def receive() -> MutableMapping[str, Any]:
-        await anyio.sleep(10)
-        return {"type": "http.request", "body": b"", "more_body": True}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(message)
-
-    scope = {"type": "http", "method": "POST", "path": ASKED, "headers": [], "query_string": b""}
-    anyio.run(served(yes, seconds=0.05), scope, receive, send)
-    assert sent[0]["status"] == 408
+    assert ask(served(yes, seconds=0.05), ASKED, b"", ends=False)[0] == 408
 
 
 @pytest.mark.parametrize("body", [b"no", b"{}", b" " * (LONGEST_BYTES + 1)])
@@ -197,8 +175,8 @@ def test_what_was_read_before_the_lease_answers_nobody_after() -> None:
 
 def test_a_failure_is_not_kept() -> None:
     recent = Recent(60, Clock())
-    with pytest.raises(ValueError, match="no"):
-        recent.get("x", _fails)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        recent.get("x", fails)
     assert recent.get("x", lambda: 7) == 7
 
 
@@ -218,7 +196,3 @@ def test_many_who_ask_at_once_wait_for_one_reading() -> None:
         others = [people.submit(recent.get, "x", read) for _ in range(3)]
         go.set()
         assert [asked.result(10) for asked in (first, *others)] == [1, 1, 1, 1]
-
-
-def _fails() -> int:
-    raise ValueError("no")
