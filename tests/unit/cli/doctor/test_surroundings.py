@@ -92,7 +92,7 @@ def denied(made: World) -> None:
         error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
         raise ClientError(error, "ListManagedResources")
 
-    made.around.list_managed_resources = refuse
+    made.list_managed_resources = refuse
 
 
 SAID: dict[str, tuple[Change, dict[str, Weight]]] = {

@@ -11,7 +11,7 @@ from core.checks.finding import Weight
 from core.ground.instances import STANDARD_QUOTA
 from tests.every_case import every_case
 from tests.unit.cli.survey import around, worlds
-from tests.unit.cli.survey.around import SERVICE_ROLE
+from tests.unit.cli.survey.around import SERVICE_ROLE, refuse
 from tests.unit.cli.survey.changes import (
     KEY,
     PRIVATE,
@@ -212,21 +212,19 @@ CALLS = (
     *("describe_subnets", "describe_volumes", "list_aws_default_service_quotas"),
     *("list_service_quotas", "describe_cluster_versions", "list_insights"),
     *("list_managed_resources", "describe_events", "describe_affected_entities"),
-    *("describe_cluster", "describe_target_groups", "attributes"),
+    *("describe_cluster", "describe_target_groups", "describe_target_group_attributes"),
 )
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_what_is_denied_of_the_account_is_unknown_and_costs_nothing_else(
-    call: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_denied_of_the_account_is_unknown_and_costs_nothing_else(call: str) -> None:
     world = own()
     both(behind(), told("issue"))(world)
 
     def denied(*_: Any, **__: Any) -> Any:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, call)
 
-    monkeypatch.setattr(around.Around, call, denied)
+    setattr(world, call, denied)
     found = surveyed(world)
     unread = [each for each in found if each.weight is Weight.UNKNOWN]
     assert len(unread) == 1
@@ -234,13 +232,10 @@ def test_what_is_denied_of_the_account_is_unknown_and_costs_nothing_else(
     assert {each.check for each in found} <= {"unread", "health-issue"}
 
 
-def test_without_a_plan_of_support_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any, **__: Any) -> Any:
-        error = {"Error": {"Code": "SubscriptionRequiredException", "Message": "no"}}
-        raise ClientError(error, "DescribeEvents")
-
-    monkeypatch.setattr(around.Around, "describe_events", refused)
-    (said,) = surveyed(own())
+def test_without_a_plan_of_support_it_is_said_why() -> None:
+    world = own()
+    world.describe_events = lambda **_: refuse("SubscriptionRequiredException", "DescribeEvents")
+    (said,) = surveyed(world)
     assert said.check == "health-unasked"
     assert said.evidence.startswith("unknown: its API answers only")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from infra.eks.api import Api, ApiError
-from tests.unit.cli.survey.around import TARGET_GROUP, Around, AwsAnswers, AwsWays
+from tests.unit.cli.survey.around import TARGET_GROUP, Around, AwsAnswers
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class, workload
 
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
@@ -41,12 +41,12 @@ NTH = {
 }
 
 
-class World(AwsAnswers, AwsWays, Api):
+class World(AwsAnswers, Api):
     """An API server and an AWS account that hold what somebody else made."""
 
     def __init__(self) -> None:
         Api.__init__(self, "https://unused.example", None)
-        AwsWays.__init__(self)
+        AwsAnswers.__init__(self)
         self.kinds: dict[str, list[Item]] = {}
         self.versions = dict(PREFERRED)
         self.groups: dict[str, Item] = {}
