@@ -4,9 +4,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-from botocore.exceptions import ClientError
-
 from core.checks.finding import Weight
 from core.ground.instances import STANDARD_QUOTA
 from tests.every_case import every_case
@@ -206,30 +203,6 @@ def test_a_hook_shorter_than_the_delay_of_nodes_as_targets_is_said() -> None:
     behind(**{"deregistration_delay.timeout_seconds": "3600"})(world)
     world.only("targetgroupbindings")["spec"]["targetType"] = "instance"
     assert "deregistration" in checks(world)
-
-
-CALLS = (
-    *("describe_subnets", "describe_volumes", "list_aws_default_service_quotas"),
-    *("list_service_quotas", "describe_cluster_versions", "list_insights"),
-    *("list_managed_resources", "describe_events", "describe_affected_entities"),
-    *("describe_cluster", "describe_target_groups", "describe_target_group_attributes"),
-)
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_what_is_denied_of_the_account_is_unknown_and_costs_nothing_else(call: str) -> None:
-    world = own()
-    both(behind(), told("issue"))(world)
-
-    def denied(*_: Any, **__: Any) -> Any:
-        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, call)
-
-    setattr(world, call, denied)
-    found = surveyed(world)
-    unread = [each for each in found if each.weight is Weight.UNKNOWN]
-    assert len(unread) == 1
-    assert "AccessDenied" in unread[0].evidence
-    assert {each.check for each in found} <= {"unread", "health-issue"}
 
 
 def test_without_a_plan_of_support_it_is_said_why() -> None:

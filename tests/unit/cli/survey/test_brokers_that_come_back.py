@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from core.checks.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey.changes import ALIKE, container_of, deployment, first, of_driver, without
@@ -309,15 +307,6 @@ def test_pods_that_bear_a_cordon_are_found_on_managed_node_groups_too() -> None:
     world = managed(bare())
     pods(tolerations=[{"operator": "Exists"}])(world)
     assert checks(world) == {"managed-node-group", "tolerates-cordon"}
-
-
-@pytest.mark.parametrize(
-    "kind", ["clusterroles", "clusterrolebindings", "roles", "rolebindings", "resourcequotas"]
-)
-def test_what_may_not_be_listed_of_the_rest_is_unknown(kind: str) -> None:
-    world = own()
-    world.refused = {kind}
-    assert checks(world) == {"unread"}
 
 
 def test_a_refused_mutating_webhook_listing_is_unknown() -> None:

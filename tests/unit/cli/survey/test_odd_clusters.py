@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from core.checks.finding import Finding, Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey import machines, others, worlds
-from tests.unit.cli.survey.machines import managed, own_groups, provisioned
+from tests.unit.cli.survey.machines import own_groups, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, service_of, workload
 from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, rows, surveyed
 from tests.unit.cli.survey.worlds import World, at, bare
@@ -204,29 +203,6 @@ def test_a_node_pool_that_is_not_listed_is_not_taken_as_harmless(gone: str, *, a
         del world.versions["karpenter.sh"]
     world.kinds["nodepools"] = []
     assert checks(world) == {"pool-unseen"} | ({"auto-mode"} if auto else set())
-
-
-CALLS = (
-    *("describe_auto_scaling_groups", "describe_auto_scaling_instances", "describe_instances"),
-    *("describe_lifecycle_hooks", "describe_nodegroup", "describe_rule", "get_queue_attributes"),
-    *("list_rule_names_by_target", "describe_policies", "describe_scheduled_actions"),
-    *("describe_instance_refreshes", "describe_instance_status"),
-)
-
-
-@every_case("call", CALLS)
-def test_a_call_that_is_denied_is_unknown_and_nothing_is_made_of_it(call: str) -> None:
-    world = managed(bare()) if call == "describe_nodegroup" else own()
-
-    def denied(*_: Any, **__: Any) -> Any:
-        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, call)
-
-    setattr(world, call, denied)
-    found = surveyed(world)
-    unread = [each for each in found if each.weight is Weight.UNKNOWN]
-    assert unread
-    assert all("AccessDenied" in each.evidence for each in unread)
-    assert {each.check for each in found} - {"managed-node-group"} == {"unread"}
 
 
 ZONE = "topology.kubernetes.io/zone"

@@ -152,33 +152,6 @@ def test_what_is_found_of_two_kafkas_names_the_one_it_is_of() -> None:
     assert {each.subject for each in found} == {"Kafka lab/orders"}
 
 
-@every_case(
-    "kind",
-    [
-        *(
-            "pods",
-            "nodes",
-            "deployments",
-            "statefulsets",
-            "kafkatopics",
-            "storageclasses",
-            "kafkas",
-        ),
-        *("cronjobs", "daemonsets", "kafkanodepools", "namespaces", "persistentvolumes"),
-        *("poddisruptionbudgets", "targetgroupbindings", "validatingwebhookconfigurations"),
-    ],
-)
-def test_what_may_not_be_listed_is_unknown_with_the_reason(kind: str) -> None:
-    world = own()
-    world.refused = {kind}
-    found = surveyed(world)
-    unread = [each for each in found if each.weight is Weight.UNKNOWN]
-    assert unread
-    assert all("403" in each.evidence for each in unread)
-    # Nothing is made of what could not be read.
-    assert set(found) == set(unread)
-
-
 def test_a_setting_from_another_object_is_not_guessed() -> None:
     world = own()
     (container,) = world.kinds["deployments"][-1]["spec"]["template"]["spec"]["containers"]

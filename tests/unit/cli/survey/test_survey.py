@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 from botocore import xform_name
-from botocore.exceptions import ClientError
 from botocore.session import get_session
 from botocore.validate import ParamValidator
 from rich.console import Console
@@ -25,7 +24,7 @@ from core.checks.table import findings
 from core.ground.errors import StillwaterError
 from infra.eks.api import ApiError
 from tests.unit.cli.survey import worlds
-from tests.unit.cli.survey.around import CLUSTER
+from tests.unit.cli.survey.around import CLUSTER, refuse
 from tests.unit.cli.survey.changes import of_ecr, role
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import workload
@@ -294,6 +293,7 @@ def build() -> World:
     world.profiles["web"] = []
     of_ecr("ImageNotFoundException", cached="strimzi")(world)
     world.routes["a"].pop()
+    told("issue")(world)
     return world
 
 
@@ -309,11 +309,7 @@ class Asked:
             found: Callable[..., Any] = getattr(self.world, call)
             return found
 
-        def refuse(*_: Any, **__: Any) -> Any:
-            error = {"Error": {"Code": "AccessDenied", "Message": "not authorized"}}
-            raise ClientError(error, call)
-
-        return refuse
+        return lambda **_: refuse("AccessDenied", call)
 
     def can_paginate(self, call: str) -> bool:
         return self.world.can_paginate(call)
@@ -355,22 +351,29 @@ def keys(found: list[Finding]) -> set[tuple[str, str, Weight]]:
     return {(each.check, each.subject, each.weight) for each in found}
 
 
-def only_unknown_is_new(found: list[Finding]) -> None:
-    new = keys(found) - keys(WHOLE)
+def only_unread_is_new(found: list[Finding], why: str, before: list[Finding] = WHOLE) -> None:
+    known = keys(before)
+    new = [each for each in found if (each.check, each.subject, each.weight) not in known]
     assert new, "nothing says that it was refused"
-    assert {weight for _, _, weight in new} == {Weight.UNKNOWN}, new
+    assert {(each.check, each.weight) for each in new} == {("unread", Weight.UNKNOWN)}, new
+    assert all(why in each.evidence for each in new)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_a_kind_that_may_not_be_listed_nothing_is_made(kind: str) -> None:
     world = build()
     world.refused.add(kind)
-    only_unknown_is_new(read(world)[0])
+    only_unread_is_new(read(world)[0], "403")
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_of_a_call_that_may_not_be_made_nothing_is_made(call: str) -> None:
-    only_unknown_is_new(read(build(), call)[0])
+    only_unread_is_new(read(build(), call)[0], "AccessDenied")
+
+
+def test_of_a_managed_node_group_that_may_not_be_described_nothing_is_made() -> None:
+    found, _ = read(managed(bare()), "describe_nodegroup")
+    only_unread_is_new(found, "AccessDenied", surveyed(managed(bare())))
 
 
 IAM = {"elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
