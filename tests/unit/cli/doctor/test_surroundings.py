@@ -36,16 +36,19 @@ from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.changes import (
     both,
+    each_group,
     endpoints,
     nat_gone,
     refreshing,
     routed_to,
+    short,
+    template,
     template_keyed,
+    without_template,
 )
 from tests.unit.cli.survey.changes_of_machines import action, policy
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.others import surveyed
-from tests.unit.cli.survey.platforms import each_group, short, template, without_template
 from tests.unit.cli.survey.worlds import World, at, bare
 from tests.unit.core.checks.test_judge import OneKafka
 from tests.unit.infra.programs import description

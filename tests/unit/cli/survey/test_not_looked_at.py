@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -62,28 +63,19 @@ SOON, OVER = (
     datetime.fromtimestamp(NOW.timestamp() + 5 * 86_400, UTC),
     datetime(2021, 1, 1, tzinfo=UTC),
 )
+probed = partial(at, "pods.*.spec.containers.0")
 OF_HELM = {"meta.helm.sh/release-name": "strimzi", "meta.helm.sh/release-namespace": "ops"}
 
 
-def probed(**probes: Item) -> Change:
-    return at("pods.*.spec.containers.0", **probes)
-
-
-def image(name: str) -> Change:
-    return container_of("termination-handler", lambda container: container.update(image=name))
+def handler_of(image: str) -> Change:
+    return container_of("termination-handler", lambda container: container.update(image=image))
 
 
 def named_by_id(world: World) -> None:
     """Nodes as nodeadm names them with InstanceIdNodeName."""
-    for instance in world.instances.values():
-        instance["PrivateDnsName"] = "ip-10-2-143-153.eu-north-1.compute.internal"
+    at("instances.*", PrivateDnsName="ip-10-2-143-153.eu-north-1.compute.internal")(world)
     for node in world.kinds["nodes"]:
         node["metadata"]["labels"]["kubernetes.io/hostname"] = node["metadata"]["name"]
-
-
-def made_again(world: World) -> None:
-    role("shop-nodes", mode="API", known=("shop-nodes",))(world)
-    world.role_made = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 def spare(*, taken: int = 0, driver: str | None = "ebs.csi.aws.com") -> Change:
@@ -165,17 +157,19 @@ FOUND: dict[str, Change] = {
         livenessProbe={"exec": {"command": ["/opt/alive"]}}),
     "Strimzi's own command =>": probed(
         livenessProbe={"exec": {"command": ["/opt/kafka/kafka_liveness.sh"]}}),
-    "a handler that completes no hook => nth-completes-none": image(
+    "a handler that completes no hook => nth-completes-none": handler_of(
         "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.21.0@sha256:0a"),
-    "a handler of no version => nth-version": image(
+    "a handler of no version => nth-version": handler_of(
         "registry.example/aws-node-termination-handler@sha256:0a"),
     "nodes named by instance id => nth-lookup": named_by_id,
     "nodes named so, looked up by providerID =>": both(
         named_by_id, handler(USE_PROVIDER_ID="true")),
-    "an access entry older than its role => node-role-older": made_again,
+    "an access entry older than its role => node-role-older": both(
+        role("shop-nodes", mode="API", known=("shop-nodes",)),
+        at("role_made", datetime(2026, 11, 20, tzinfo=UTC))),
     "an access entry of people's type => node-role": both(
         role("shop-nodes", mode="API_AND_CONFIG_MAP", known=("shop-nodes",), mapped="shop-nodes"),
-        lambda world: world.entry.update(type="STANDARD")),
+        at("entry", type="STANDARD")),
     "an idle node with a slot =>": spare(taken=1),
     "an idle node without a slot => node-takes-none": spare(taken=2),
     "an idle node without EBS's driver => node-takes-none": spare(driver=None),
@@ -194,11 +188,10 @@ FOUND: dict[str, Change] = {
     "a certificate of one's own that is over => certificate-ends": listener(OVER, own_chain=True),
     "a listener that shows no certificate => certificate-end": listener(None),
     "a webhook whose authority ends => trust-ends": asked_for_pods(None, SOON),
-    "a webhook whose authority lasts =>": asked_for_pods(None, AHEAD),
     "an upgrade that did not end => release-pending": pending("pending-upgrade"),
     "Secrets that nobody may list => unread": lambda world: world.refused.add("secrets"),
-    "a scheduler of one's own => scheduler": lambda world: every(
-        world, "pods", schedulerName="volcano"),
+    "a scheduler of one's own => scheduler": at(
+        "pods.*.spec", schedulerName="volcano"),
 }  # fmt: skip
 
 

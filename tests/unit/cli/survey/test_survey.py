@@ -25,11 +25,10 @@ from core.ground.errors import StillwaterError
 from infra.eks.api import ApiError
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.around import CLUSTER, refuse
-from tests.unit.cli.survey.changes import of_ecr, role
+from tests.unit.cli.survey.changes import by_configuration, of_ecr, role, short, template
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.others import bound, changed, checks, kafka_spec, own, surveyed
-from tests.unit.cli.survey.platforms import by_configuration, short, template
 from tests.unit.cli.survey.test_around import behind, told
 from tests.unit.cli.survey.worlds import World, bare
 

@@ -1,43 +1,123 @@
 """How clients come in, what meshes, metrics and Strimzi do, and what bars a drain."""
 
 from collections.abc import Callable
+from typing import Any
 
 from core.checks.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey.changes import (
+    MUTATING,
+    added,
     both,
     container_of,
-    deletes_claims,
     endpoints,
-    image_of_one,
-    kubernetes,
-    listener,
-    meshed,
-    neighbour,
     no_default_route,
-    operator,
-    pods_labelled,
+    pod_set,
     policy,
-    proxy,
-    scaler,
-    served,
-    sidecar,
-    strimzis_service,
-    their_budget,
     webhook,
-    without_injector,
 )
 from tests.unit.cli.survey.machines import provisioned
-from tests.unit.cli.survey.manifests import meta
+from tests.unit.cli.survey.manifests import meta, workload
 from tests.unit.cli.survey.others import changed, checks, own, rows, surveyed
-from tests.unit.cli.survey.platforms import pod_set
 from tests.unit.cli.survey.test_odd_clusters import beside, container, of_it
-from tests.unit.cli.survey.worlds import Change, World, bare
+from tests.unit.cli.survey.worlds import Change, World, at, bare, more
 
 OPERATOR = "quay.io/strimzi/operator"
-BEFORE_V1 = served(kafka="v1beta2", core="v1beta2")
+BEFORE_V1 = at("versions", **dict.fromkeys(("kafka.strimzi.io", "core.strimzi.io"), "v1beta2"))
 NGINX = "registry.k8s.io/ingress-nginx/controller:v1.14.0"
 PASSING = "--enable-ssl-passthrough"
+
+PROXY = {"name": "istio-proxy", "image": "istio/proxyv2:1.27.0"}
+NODE = "node-of-orders-mains-0"
+
+
+def operator(image: str, **env: str) -> Change:
+    return at("deployments.0", workload("strimzi-cluster-operator", "ops", image, **env))
+
+
+def neighbour(*, grace: int = 30, owner: str | None = "ReplicaSet", **more: Any) -> Change:
+    """Put a pod of somebody else beside the first broker."""
+    owners = [{"kind": owner, "name": "it", "controller": True}] if owner else []
+    item = {
+        "metadata": meta(
+            "web-0",
+            "shop",
+            labels={"app": "web", **more.pop("labels", {})},
+            ownerReferences=owners,
+            annotations=more.pop("annotations", {}),
+        ),
+        "spec": {"nodeName": NODE, "terminationGracePeriodSeconds": grace, "containers": []},
+        "status": more,
+    }
+    return added("neighbours", item)
+
+
+def their_budget(name: str = "web", *, expected: int, desired: int, allowed: int) -> Change:
+    item = {
+        "metadata": meta(name, "shop"),
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {
+            "observedGeneration": 1,
+            "expectedPods": expected,
+            "desiredHealthy": desired,
+            "disruptionsAllowed": allowed,
+        },
+    }
+    return added("poddisruptionbudgets", item)
+
+
+# Ways in.
+def listener(kind: str, **said: Any) -> Change:
+    made = {"name": "out", "port": 9094, "type": kind, "tls": True, **said}
+    made.setdefault("authentication", {"type": "tls"})
+    return more("kafkas.0.spec.kafka.listeners", made)
+
+
+def proxy(image: str, *args: str, replicas: int = 2, **status: Any) -> Change:
+    item = workload("proxy", "edge", image, *args)
+    item["spec"]["replicas"] = replicas
+    return added("deployments", item | {"status": status})
+
+
+def strimzis_service(kind: str) -> Change:
+    item = {
+        "metadata": meta("orders-mains-0", "shop-kafka", labels={"strimzi.io/cluster": "orders"}),
+        "spec": {"type": kind, "selector": {"strimzi.io/name": "orders-kafka"}, "ports": []},
+    }
+    return added("services", item)
+
+
+# Sizes, meshes, machines.
+def scaler(kind: str, target: str, namespace: str, least: int = 3, most: int = 9) -> Change:
+    item = {
+        "metadata": meta("it", namespace),
+        "spec": {
+            "scaleTargetRef": {"kind": kind, "name": target},
+            "minReplicas": least,
+            "maxReplicas": most,
+        },
+    }
+    return added("horizontalpodautoscalers", item)
+
+
+def meshed(key: str, value: str) -> Change:
+    """Label Kafka's namespace, in a cluster with Istio's injector."""
+    injector = {"metadata": meta("istio-sidecar-injector-1-27")}
+    return both(at("namespaces.0.metadata.labels", {key: value}), added(MUTATING, injector))
+
+
+ENABLED = meshed("istio-injection", "enabled")
+
+
+# A sidecar that Kubernetes knows as one begins before Kafka.
+NATIVE, BESIDE_KAFKA = (
+    at("pods.*.spec.initContainers", [PROXY]),
+    more("pods.*.spec.containers", PROXY),
+)
+
+
+CLAIMED = {"id": 0, "type": "persistent-claim", "deleteClaim": True}
+
 
 WAYS_IN: dict[str, Change] = {
     "a port of the nodes, by Strimzi => node-port": both(
@@ -63,14 +143,15 @@ WAYS_IN: dict[str, Change] = {
     "a node pool of a fixed size =>": scaler("KafkaNodePool", "mains", "shop-kafka", 3, 3),
     "a Deployment that a metric scales =>": scaler("Deployment", "web", "shop-kafka"),
     # Meshes.
-    "a sidecar of Istio's => mesh-sidecar": sidecar(),
-    "a native sidecar =>": both(sidecar(native=True), meshed(istio_injection="enabled")),
-    "a mesh that came later => mesh-later": meshed(istio_injection="enabled"),
-    "a mesh of a revision that came later => mesh-later": meshed(**{"istio.io__rev": "x"}),
-    "a label of a mesh that is gone =>": both(meshed(istio_injection="enabled"), without_injector),
+    "a sidecar of Istio's => mesh-sidecar": BESIDE_KAFKA,
+    "a native sidecar =>": both(NATIVE, ENABLED),
+    "a mesh that came later => mesh-later": ENABLED,
+    "a mesh of a revision that came later => mesh-later": meshed("istio.io/rev", "x"),
+    "a label of a mesh that is gone =>": both(ENABLED, at(MUTATING, [])),
     "a mesh that Kafka is kept out of =>": both(
-        meshed(istio_injection="enabled"), pods_labelled(**{"sidecar.istio.io__inject": "false"})),
-    "an ambient mesh =>": meshed(**{"istio.io__dataplane_mode": "ambient"}),
+        ENABLED, at("pods.*.metadata.labels", **{"sidecar.istio.io/inject": "false"})),
+    "an ambient mesh =>": meshed(
+        "istio.io/dataplane-mode", "ambient"),
 }  # fmt: skip
 
 
@@ -79,22 +160,9 @@ def test_how_clients_come_in_and_what_is_between_is_judged(change: Change, said:
     assert checks(changed(own, change)()) == said
 
 
-def rolled(world: World) -> None:
-    world.only("statefulsets")["status"] = {"currentRevision": "a", "updateRevision": "b"}
-
-
-def tool(*command: str) -> Change:
-    """Let the same image run something that is no broker."""
-
-    def made(world: World) -> None:
-        template_of = world.only("statefulsets")["spec"]["template"]
-        template_of["spec"]["containers"][0]["command"] = list(command)
-
-    return made
-
-
 BESIDE: dict[str, tuple[Callable[[], World], Change, set[str]]] = {
-    "a StatefulSet that is rolled": (beside, rolled, {"rolling"}),
+    "a StatefulSet that is rolled": (beside,
+        at("statefulsets.0.status", {"currentRevision": "a", "updateRevision": "b"}), {"rolling"}),
     "whatever release is newest": (lambda: beside("apache/kafka:latest"), lambda _: None,
         {"image-moving"}),
     "no version at all": (lambda: beside("apache/kafka"), lambda _: None, {"image-moving"}),
@@ -124,18 +192,14 @@ TOOLS = (
 @every_case("command", TOOLS)
 def test_an_image_of_kafka_that_runs_a_tool_is_no_kafka(command: tuple[str, ...]) -> None:
     world = beside()
-    tool(*command)(world)
+    at("statefulsets.0.spec.template.spec.containers.0.command", [*command])(world)
     assert "not-strimzi" not in checks(world)
-
-
-REPAIRING = {"FEATURE_GATES": "SpotToSpotConsolidation=false,NodeRepair=true"}
 
 
 def test_karpenter_that_repairs_nodes_by_itself_is_found() -> None:
     world = provisioned(bare())
-    (item,) = (each for each in world.kinds["deployments"] if "karpenter" in str(each["metadata"]))
-    (program,) = item["spec"]["template"]["spec"]["containers"]
-    program["env"] += [{"name": key, "value": value} for key, value in REPAIRING.items()]
+    gates = {"name": "FEATURE_GATES", "value": "SpotToSpotConsolidation=false,NodeRepair=true"}
+    container_of("karpenter", lambda c: c["env"].append(gates))(world)
     assert checks(world) == {"karpenter-repair"}
 
 
@@ -143,7 +207,8 @@ WEIGHTS: dict[str, tuple[Change, str, Weight]] = {
     "an operator that starts no more": (both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0")),
         "strimzi-kubernetes", Weight.PRODUCER),
     "one that an upgrade would stop": (
-        both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0"), kubernetes("1.32")), "strimzi-kubernetes",
+        both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0"), at("around.cluster.version", "1.32"),
+            at("around.versions.0.clusterVersion", "1.32")), "strimzi-kubernetes",
         Weight.ADVICE),
     "before v1 all is well today": (both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
         "strimzi-before-v1", Weight.ADVICE),
@@ -169,14 +234,13 @@ def test_how_bad_follows_from_what_is_known(change: Change, check: str, weight: 
 
 OF_STRIMZI = {"strimzi.io/kind": "Kafka", "strimzi.io/name": "orders-zookeeper"}
 LEASES = {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
-MUTATING = "mutatingwebhookconfigurations"
 
 STRIMZI: dict[str, Change] = {
     "0.48, before v1 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
     "before v1, by digest => strimzi-before-v1": both(
         BEFORE_V1, operator("mirror.example/strimzi/operator@sha256:0a")),
     "0.50 beside v1 and v1beta2 =>": both(
-        operator(f"{OPERATOR}:0.50.0"), lambda w: w.only_in.update(kafkas="v1")),
+        operator(f"{OPERATOR}:0.50.0"), at("only_in", kafkas="v1")),
     "0.49 with CRDs of 0.48 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.49.1")),
     "1.2 with CRDs of 0.48 => strimzi-before-v1 strimzi-api": BEFORE_V1,
     "0.48 with CRDs of 1.0 => strimzi-api": operator(f"{OPERATOR}:0.48.0"),
@@ -193,19 +257,20 @@ STRIMZI: dict[str, Change] = {
     "0.45.0 on 1.34, told its version => strimzi-before-v1": both(
         BEFORE_V1, operator(f"{OPERATOR}:0.45.0", STRIMZI_KUBERNETES_VERSION="major=1,minor=34")),
     "0.45.1 on 1.34 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.45.1")),
-    "pods of two images => image-skew": image_of_one("quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"),
+    "pods of two images => image-skew": at(
+        "pods.0.spec.containers.0.image", "quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"),
     "Connect of the same name that is rolled =>": pod_set(
         metadata=meta("orders-connect", "shop-kafka",
             labels={"strimzi.io/cluster": "orders", "strimzi.io/kind": "KafkaConnect"}),
         status={"pods": 3, "currentPods": 1}),
-    "an authority of one's own => own-authority": lambda w: w.only("kafkas")["spec"].update(
-        clusterCa={"generateCertificateAuthority": False}),
-    "authorities that Strimzi makes =>": lambda w: w.only("kafkas")["spec"].update(
-        clientsCa={"validityDays": 365}),
-    "a pool that wants fewer than there are => shrinking": lambda w: w.kinds["kafkanodepools"][0][
-        "spec"
-    ].update(replicas=2),
-    "storage that says deleteClaim => claims-deleted": deletes_claims,
+    "an authority of one's own => own-authority": at(
+        "kafkas.0.spec", clusterCa={"generateCertificateAuthority": False}),
+    "authorities that Strimzi makes =>": at(
+        "kafkas.0.spec", clientsCa={"validityDays": 365}),
+    "a pool that wants fewer than there are => shrinking": at(
+        "kafkanodepools.0.spec", replicas=2),
+    "storage that says deleteClaim => claims-deleted": at(
+        "kafkanodepools.*.spec.storage", {"type": "jbod", "volumes": [CLAIMED]}),
     "an open listener behind networkPolicyPeers => listener": listener(
         "internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]),
 }  # fmt: skip

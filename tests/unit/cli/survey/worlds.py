@@ -140,14 +140,27 @@ def at(path: str, value: Any = None, **said: Any) -> Change:
 
     def made(world: World) -> None:
         steps = path.split(".")
-        whole = vars(world) if hasattr(world, steps[0]) else world.kinds
-        for place in _places(whole, steps if said else steps[:-1]):
+        for place in _places(_root(world, path), steps if said else steps[:-1]):
             if said:
                 place.update(copy.deepcopy(said))
             else:
                 place[_key(place, steps[-1])] = copy.deepcopy(value)
 
     return made
+
+
+def more(path: str, *items: Any) -> Change:
+    """Let more stand in every list at such a path."""
+
+    def made(world: World) -> None:
+        for place in _places(_root(world, path), path.split(".")):
+            place.extend(copy.deepcopy(items))
+
+    return made
+
+
+def _root(world: World, path: str) -> Item:
+    return vars(world) if path.partition(".")[0] in vars(world) else world.kinds
 
 
 def _places(whole: Any, path: list[str]) -> list[Any]:
