@@ -3,7 +3,7 @@
 import io
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -41,18 +40,14 @@ from tests.unit.infra.programs import spec
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        make_table()
-        boto3.client("sqs", region_name=REGION).create_queue(QueueName="local-orders-ticks")
-        described = spec(environment="local")
-        assert f"{described.prefix}-incidents" == TABLE
-        desk = Cluster(described, boto3.Session(region_name=REGION))
-        monkeypatch.setattr(Cluster, "named", lambda _environment: desk)
-        yield desk
+def desk(fake_aws: None, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    make_table()
+    boto3.client("sqs", region_name=REGION).create_queue(QueueName="local-orders-ticks")
+    described = spec(environment="local")
+    assert f"{described.prefix}-incidents" == TABLE
+    desk = Cluster(described, boto3.Session(region_name=REGION))
+    monkeypatch.setattr(Cluster, "named", lambda _environment: desk)
+    return desk
 
 
 def said(width: int = 200) -> tuple[Console, io.StringIO]:

@@ -1,7 +1,7 @@
 """cli.doctor.account: what AWS and Kubernetes say, in core's words."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +10,6 @@ import boto3
 import pytest
 import yaml
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from cli.doctor.account import KubernetesCluster, LiveAccount
 from cli.target import Target
@@ -31,10 +30,8 @@ GROUP = "test-orders-broker-a"
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
-        yield boto3.Session("key", "secret", region_name=REGION)
+def session(fake_aws: None) -> boto3.Session:
+    return boto3.Session("key", "secret", region_name=REGION)
 
 
 def read_account(session: boto3.Session) -> dict[str, Mapping[str, Any]]:
