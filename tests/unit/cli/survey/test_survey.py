@@ -25,12 +25,20 @@ from core.ground.errors import StillwaterError
 from infra.eks.api import ApiError
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.around import CLUSTER, refuse
-from tests.unit.cli.survey.changes import by_configuration, of_ecr, role, short, template
+from tests.unit.cli.survey.changes import (
+    by_configuration,
+    container_of,
+    of_ecr,
+    role,
+    short,
+    template,
+    without,
+)
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.others import bound, changed, checks, kafka_spec, own, surveyed
 from tests.unit.cli.survey.test_around import behind, told
-from tests.unit.cli.survey.worlds import World, bare
+from tests.unit.cli.survey.worlds import Change, World, at, bare
 
 
 def examined(monkeypatch: pytest.MonkeyPatch, world: World) -> command.Survey:
@@ -124,11 +132,7 @@ def test_an_operators_account_is_noted_for_the_gate(monkeypatch: pytest.MonkeyPa
     noted = done.description.replace("#  ", "  ").replace("image: ...", "image: gate:1.4")
     gate = yaml.safe_load(noted)["adopt"]["eviction_gate"]
     assert gate == {"image": "gate:1.4", "operators": ["system:serviceaccount:ops:default"]}
-    (operator,) = (
-        each
-        for each in world.kinds["deployments"]
-        if each["metadata"]["name"] == "strimzi-cluster-operator"
-    )
+    operator = world.kinds["deployments"][0]
     operator["metadata"]["namespace"] = "shop-kafka"
     operator["spec"]["template"]["spec"]["serviceAccountName"] = "strimzi-cluster-operator"
     assert "eviction_gate" not in examined(monkeypatch, world).description
@@ -138,9 +142,7 @@ def test_without_a_handler_the_description_drains_alone(monkeypatch: pytest.Monk
     world = own_groups(bare())
     done = examined(monkeypatch, world)
     assert "drainer" not in done.description
-    world.kinds["deployments"] = [
-        each for each in world.kinds["deployments"] if each["metadata"]["name"] != "nth"
-    ]
+    without("termination-handler")(world)
     done = examined(monkeypatch, world)
     assert "drainer: none" in done.description
 
@@ -196,8 +198,7 @@ def described(world: World) -> str:
 )
 def test_the_region_of_any_kind_of_zone_is_in_the_description(zone: str) -> None:
     world = own()
-    for each in world.kinds["nodes"]:
-        each["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
+    at("nodes.*.metadata.labels", **{"topology.kubernetes.io/zone": zone})(world)
     assert f"region: {re.match('[a-z]+-[a-z]+-[0-9]', zone)[0]}\n" in described(world)
 
 
@@ -212,29 +213,20 @@ def test_the_region_of_any_kind_of_zone_is_in_the_description(zone: str) -> None
     ],
 )
 def test_a_queue_is_described_by_the_name_that_adoption_takes(host: str, region: str) -> None:
-    world, path = own(), "/111122223333/Drains"
-    queue_of(world)["value"] = f"https://{host}{path}"
+    path = "/111122223333/Drains"
+    world = changed(own, queue(f"https://{host}{path}"))()
     assert f"queue_url: https://sqs.{region}.amazonaws.com{path}\n" in described(world)
 
 
 def test_what_is_no_queue_of_awss_is_named_and_left_out() -> None:
-    world = own()
-    queue_of(world)["value"] = "https://sqs.example/111122223333/Drains"
-    said = described(world)
+    said = described(changed(own, queue("https://sqs.example/111122223333/Drains"))())
     assert "\n  queue_url:" not in said
     assert "# queue_url: which of https://sqs.example/111122223333/Drains it is" in said
 
 
-def queue_of(world: World) -> dict[str, Any]:
-    """Return where the termination handler is told its queue."""
-    (found,) = (
-        variable
-        for item in world.kinds["deployments"]
-        for container in item["spec"]["template"]["spec"]["containers"]
-        for variable in container.get("env") or ()
-        if variable["name"] == "QUEUE_URL"
-    )
-    return found
+def queue(url: str) -> Change:
+    """Tell the termination handler its queue, of which the last word counts."""
+    return container_of("termination-handler", lambda c: c["env"][1].update(value=url))
 
 
 def test_a_listing_whose_pages_expire_is_begun_anew() -> None:
