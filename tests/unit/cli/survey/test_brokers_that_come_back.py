@@ -19,7 +19,7 @@ from tests.unit.cli.survey.changes import (
     webhook,
     without,
 )
-from tests.unit.cli.survey.machines import managed, provisioned
+from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class
 from tests.unit.cli.survey.others import bound, changed, checks, own, rows, surveyed
 from tests.unit.cli.survey.worlds import Change, World, at, bare
@@ -271,14 +271,6 @@ BUILT: dict[str, Callable[[], World]] = {
 @every_case(("build", "said"), rows(BUILT), ids=BUILT)
 def test_what_auto_mode_has_is_not_missed(build: Callable[[], World], said: set[str]) -> None:
     assert checks(build()) == {"auto-mode", *said}
-
-
-def test_pods_that_bear_a_cordon_are_found_on_managed_node_groups_too() -> None:
-    bearing = pods(tolerations=[{"operator": "Exists"}])
-    assert checks(changed(lambda: managed(bare()), bearing)()) == {
-        "managed-node-group",
-        "tolerates-cordon",
-    }
 
 
 def test_a_refused_mutating_webhook_listing_is_unknown() -> None:

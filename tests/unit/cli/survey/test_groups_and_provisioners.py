@@ -19,7 +19,7 @@ from tests.unit.cli.survey.changes import (
     without,
 )
 from tests.unit.cli.survey.changes_of_machines import action, karpenters, of_eks, policy, started_by
-from tests.unit.cli.survey.machines import karpenter, managed, provisioned
+from tests.unit.cli.survey.machines import karpenter, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, workload
 from tests.unit.cli.survey.others import (
     autoscaled,
@@ -95,6 +95,27 @@ def allowed(image: str, rule: Item, *, kind: str = "deployments", within: str = 
     )
 
 
+def scaling_policy(**said: Any) -> Change:
+    """Give the first group a scaling policy."""
+    given = {"PolicyName": "cpu", "Enabled": True, **said}
+    return lambda world: world.policies.update({min(world.groups): [given]})
+
+
+TARGET = scaling_policy(PolicyType="TargetTrackingScaling", TargetTrackingConfiguration=CPU)
+
+
+def scheduled_action(**said: int) -> Change:
+    """Give the first group a scheduled action."""
+    given = {"ScheduledActionName": "night", "Recurrence": "0 20 * * *", **said}
+    return lambda world: world.actions.update({min(world.groups): [given]})
+
+
+def condition(kind: str, status: str) -> Change:
+    return more("nodes.0.status.conditions", {"type": kind, "status": status})
+
+
+TAINT = {"key": "kafka", "effect": "NoSchedule"}
+TAINTED = at("nodes.0.spec", taints=[TAINT])
 GROUPS: dict[str, Change] = {
     "a group that is deleted => group-deleted": group_of(Status="Delete in progress"),
     "VPC Lattice's opinion => group-health": group_of(HealthCheckType="EC2,VPC_LATTICE"),
@@ -149,6 +170,49 @@ GROUPS: dict[str, Change] = {
         "quay.io/argoproj/argocd:v3", {"resources": ["*"], "verbs": ["*"]}),
     "two termination handlers => nth-several nth-mode nth-timeout": lambda w: w.add(
         "daemonsets", workload("imds", "kube-system", HANDLER)),
+    "a target of processor time => group-scales-in": TARGET,
+    "a target that only raises =>": scaling_policy(PolicyType="TargetTrackingScaling",
+        TargetTrackingConfiguration={**CPU, "DisableScaleIn": True}),
+    "steps down => group-scales-in": scaling_policy(PolicyType="StepScaling",
+        AdjustmentType="ChangeInCapacity",
+        StepAdjustments=[{"ScalingAdjustment": 1}, {"ScalingAdjustment": -1}]),
+    "steps up =>": scaling_policy(PolicyType="StepScaling", AdjustmentType="ChangeInCapacity",
+        StepAdjustments=[{"ScalingAdjustment": 1}]),
+    "an exact size => group-scales-in": scaling_policy(
+        AdjustmentType="ExactCapacity", ScalingAdjustment=1),
+    "a policy that is off =>": scaling_policy(
+        AdjustmentType="ExactCapacity", ScalingAdjustment=1, Enabled=False),
+    "a forecast =>": scaling_policy(PolicyType="PredictiveScaling"),
+    "instances protected from scale-in =>": both(
+        TARGET, group_of(Instances=[{"InstanceId": "i-x", "ProtectedFromScaleIn": True}])),
+    "nights without nodes => group-scales-in": scheduled_action(MinSize=0, DesiredCapacity=0),
+    "nights with fewer at most => group-scales-in": scheduled_action(MaxSize=0),
+    "nights with as many =>": scheduled_action(MinSize=1, DesiredCapacity=1, MaxSize=2),
+    "a warm pool that takes nodes back => group-warm-pool": group_of(
+        WarmPoolConfiguration={"InstanceReusePolicy": {"ReuseOnScaleIn": True}}),
+    "a cordoned node => node-leaving": at("nodes.0.spec", unschedulable=True),
+    "a node that is deleted => node-leaving": deleted("nodes"),
+    "a node that an autoscaler has chosen => node-leaving": at(
+        "nodes.0.spec", taints=[{"key": "ToBeDeletedByClusterAutoscaler"}]),
+    "a tainted node =>": both(
+        TAINTED, at("pods.*.spec", tolerations=[{**TAINT, "operator": "Exists"}])),
+    "a node with a taint that its pods do not tolerate => node-unfit": TAINTED,
+    "a full disk => node-unwell": condition("DiskPressure", "True"),
+    "a sick kernel => node-unwell": condition("KernelReady", "False"),
+    "a node as it should be =>": condition("KernelReady", "True"),
+    "a condition of somebody's own =>": condition("FrequentKubeletRestart", "False"),
+    "brokers without memory of their own => best-effort": at(
+        "pods.*.status", qosClass="BestEffort"),
+    "brokers with a limit above their request =>": at("pods.*.status", qosClass="Burstable"),
+    "a budget that lets what is not ready go => budget-unready": at(
+        "poddisruptionbudgets.*.spec", unhealthyPodEvictionPolicy="AlwaysAllow"),
+    "a budget that says what is usual =>": at(
+        "poddisruptionbudgets.*.spec", unhealthyPodEvictionPolicy="IfHealthyBudget"),
+    "a binding to nodes => targets-by-node lbc-backoff": both(
+        bound, at("targetgroupbindings.*.spec.targetType", "instance")),
+    "the Vertical Pod Autoscaler => evictor": deployment(
+        "registry.k8s.io/autoscaling/vpa-updater:1.5.1"),
+    "CAST AI => evictor": deployment("us-docker.pkg.dev/castai-hub/library/evictor:0.31"),
 }  # fmt: skip
 EKS: dict[str, Callable[[], World]] = {
     "degraded => managed-degraded": of_eks(status="DEGRADED", health={"issues": [NO_ROOM]}),
@@ -160,6 +224,11 @@ EKS: dict[str, Callable[[], World]] = {
         capacityType="ON_DEMAND", launchTemplate={"id": "lt-1", "version": "3"}
     ),
     "half of two at once =>": of_eks(updateConfig={"maxUnavailablePercentage": 50}),
+    "repaired by EKS => managed-repair": of_eks(nodeRepairConfig={"enabled": True}),
+    "updated now => managed-updating": of_eks(status="UPDATING"),
+    "below pods that bear a cordon => tolerates-cordon": changed(
+        of_eks(), at("pods.*.spec", tolerations=[{"operator": "Exists"}])
+    ),
     "two at once => managed-update": of_eks(updateConfig={"maxUnavailable": 2}),
 }
 PROVISIONED: dict[str, Callable[[], World], Change | None] = {
@@ -213,6 +282,12 @@ PROVISIONED: dict[str, Callable[[], World], Change | None] = {
         at("deployments.-1.status", {"replicas": 2, "unavailableReplicas": 2})),
     "Auto Mode with two minutes for a drain => auto-mode karpenter-grace": lambda: provisioned(
         bare(), auto=True, template={"terminationGracePeriod": "2m"}),
+    "nodes without addresses => subnet-full": changed(
+        karpenters(), at("around.subnets.subnet-c", ("eu-north-1c", 0))),
+    "Karpenter's mark on a node => node-leaving": changed(karpenters(),
+        at("nodes.0.spec", taints=[{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])),
+    "a controller that repairs nodes by itself => karpenter-repair": changed(
+        karpenters(), controller(FEATURE_GATES="SpotToSpotConsolidation=false,NodeRepair=true")),
     # Cluster Autoscaler.
     "Cluster Autoscaler and a StatefulSet => zookeeper strimzi-before-v1 autoscaler": changed(
         zookeeper_era,
@@ -251,89 +326,6 @@ def test_what_eks_says_of_a_group_is_in_the_finding() -> None:
 def test_a_share_that_is_one_node_today_is_not_called_no_budget() -> None:
     (found,) = surveyed(karpenters(disruption=UNDERUTILIZED)())
     assert "a budget of 10% is one node at a time while the pool is small" in found.evidence
-
-
-def scaling_policy(**said: Any) -> Change:
-    """Give the first group a scaling policy."""
-    given = {"PolicyName": "cpu", "Enabled": True, **said}
-    return lambda world: world.policies.update({min(world.groups): [given]})
-
-
-TARGET = scaling_policy(PolicyType="TargetTrackingScaling", TargetTrackingConfiguration=CPU)
-
-
-def scheduled_action(**said: int) -> Change:
-    """Give the first group a scheduled action."""
-    given = {"ScheduledActionName": "night", "Recurrence": "0 20 * * *", **said}
-    return lambda world: world.actions.update({min(world.groups): [given]})
-
-
-def condition(kind: str, status: str) -> Change:
-    return more("nodes.0.status.conditions", {"type": kind, "status": status})
-
-
-TAINT = {"key": "kafka", "effect": "NoSchedule"}
-TAINTED = at("nodes.0.spec", taints=[TAINT])
-ENDS: dict[str, Change] = {
-    "a target of processor time => group-scales-in": TARGET,
-    "a target that only raises =>": scaling_policy(PolicyType="TargetTrackingScaling",
-        TargetTrackingConfiguration={**CPU, "DisableScaleIn": True}),
-    "steps down => group-scales-in": scaling_policy(PolicyType="StepScaling",
-        AdjustmentType="ChangeInCapacity",
-        StepAdjustments=[{"ScalingAdjustment": 1}, {"ScalingAdjustment": -1}]),
-    "steps up =>": scaling_policy(PolicyType="StepScaling", AdjustmentType="ChangeInCapacity",
-        StepAdjustments=[{"ScalingAdjustment": 1}]),
-    "an exact size => group-scales-in": scaling_policy(
-        AdjustmentType="ExactCapacity", ScalingAdjustment=1),
-    "a policy that is off =>": scaling_policy(
-        AdjustmentType="ExactCapacity", ScalingAdjustment=1, Enabled=False),
-    "a forecast =>": scaling_policy(PolicyType="PredictiveScaling"),
-    "instances protected from scale-in =>": both(
-        TARGET, group_of(Instances=[{"InstanceId": "i-x", "ProtectedFromScaleIn": True}])),
-    "nights without nodes => group-scales-in": scheduled_action(MinSize=0, DesiredCapacity=0),
-    "nights with fewer at most => group-scales-in": scheduled_action(MaxSize=0),
-    "nights with as many =>": scheduled_action(MinSize=1, DesiredCapacity=1, MaxSize=2),
-    "a warm pool that takes nodes back => group-warm-pool": group_of(
-        WarmPoolConfiguration={"InstanceReusePolicy": {"ReuseOnScaleIn": True}}),
-    "a cordoned node => node-leaving": at("nodes.0.spec", unschedulable=True),
-    "a node that is deleted => node-leaving": deleted("nodes"),
-    "a node that an autoscaler has chosen => node-leaving": at(
-        "nodes.0.spec", taints=[{"key": "ToBeDeletedByClusterAutoscaler"}]),
-    "a tainted node =>": both(
-        TAINTED, at("pods.*.spec", tolerations=[{**TAINT, "operator": "Exists"}])),
-    "a node with a taint that its pods do not tolerate => node-unfit": TAINTED,
-    "a full disk => node-unwell": condition("DiskPressure", "True"),
-    "a sick kernel => node-unwell": condition("KernelReady", "False"),
-    "a node as it should be =>": condition("KernelReady", "True"),
-    "a condition of somebody's own =>": condition("FrequentKubeletRestart", "False"),
-    "brokers without memory of their own => best-effort": at(
-        "pods.*.status", qosClass="BestEffort"),
-    "brokers with a limit above their request =>": at("pods.*.status", qosClass="Burstable"),
-    "a budget that lets what is not ready go => budget-unready": at(
-        "poddisruptionbudgets.*.spec", unhealthyPodEvictionPolicy="AlwaysAllow"),
-    "a budget that says what is usual =>": at(
-        "poddisruptionbudgets.*.spec", unhealthyPodEvictionPolicy="IfHealthyBudget"),
-    "a binding to nodes => targets-by-node lbc-backoff": both(
-        bound, at("targetgroupbindings.*.spec.targetType", "instance")),
-    "the Vertical Pod Autoscaler => evictor": deployment(
-        "registry.k8s.io/autoscaling/vpa-updater:1.5.1"),
-    "CAST AI => evictor": deployment("us-docker.pkg.dev/castai-hub/library/evictor:0.31"),
-}  # fmt: skip
-
-
-@every_case(("change", "said"), rows(ENDS), ids=ENDS)
-def test_who_ends_nodes_or_pods_is_found(change: Change, said: set[str]) -> None:
-    assert checks(changed(own, change)()) == said
-
-
-def test_eks_repairing_a_managed_group_is_found() -> None:
-    found = checks(managed(bare(), nodeRepairConfig={"enabled": True}))
-    assert found == {"managed-node-group", "managed-repair"}
-
-
-def test_karpenters_mark_is_a_node_that_leaves() -> None:
-    taint = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
-    assert checks(changed(karpenters(), at("nodes.0.spec", taints=[taint]))()) == {"node-leaving"}
 
 
 def test_of_many_pages_the_last_is_read_and_the_groups_name_is_in_the_finding() -> None:

@@ -303,8 +303,70 @@ def test_a_group_that_lacks_a_machine_says_why_aws_gave_none(change: Change, wor
     assert words in said.evidence
 
 
-CLASSES: dict[str, Callable[[], World]] = {
-    "as it should be =>": of_class,
+REQUIRED = {"HttpTokens": "required", "HttpPutResponseHopLimit": 1, "HttpEndpoint": "enabled"}
+LBC = "aws-load-balancer-controller:v3.5.0"
+GATES = [{"conditionType": "target-health.elbv2.k8s.aws/boot"}]
+
+
+def bottlerocket_with_karpenter() -> World:
+    """Bottlerocket by version, Cilium in place of the VPC CNI, disks under a key of its own."""
+    world = of_class(metadataOptions={"httpTokens": "required", "httpPutResponseHopLimit": 1})
+    network("quay.io/cilium/cilium:v1.18.3")(world)
+    machines(MetadataOptions=REQUIRED)(world)
+    for number in range(3):
+        world.around.disks[f"{DISK[:-1]}{number}"] = {"KmsKeyId": OWN_KEY}
+    return world
+
+
+def node_groups_behind_a_balancer() -> World:
+    """A managed node group per zone, brokers behind readiness gates, machines with IMDSv2."""
+    world = managed(bare())
+    bind(world, LBC, "shop-kafka", "orders")
+    every(world, "pods", readinessGates=GATES)
+    template(MetadataOptions=REQUIRED)(world)
+    machines(MetadataOptions=REQUIRED)(world)
+    pod_set(status={"pods": 3, "currentPods": 3})(world)
+    reconciled(12, 12)(world)
+    return world
+
+
+def auto_mode() -> World:
+    """EKS Auto Mode with a NodeClass of its own."""
+    named = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "kafka"}
+    world = provisioned(bare(), auto=True, template={"nodeClassRef": named})
+    world.versions["eks.amazonaws.com"] = "v1"
+    subnets = [{"id": f"subnet-{zone}", "zone": f"eu-north-1{zone}"} for zone in "abc"]
+    world.add(
+        "nodeclasses", {"metadata": meta("kafka"), "spec": {}, "status": {"subnets": subnets}}
+    )
+    return world
+
+
+def groups_of_many_kinds() -> World:
+    """Several types by weight, capacity rebalance, a maintenance policy that starts first."""
+    world = own()
+    mixed(overrides=[{"InstanceType": "r7g.large"}, {"InstanceType": "r6g.large"}])(world)
+    policy = {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 200}
+    each_group(InstanceMaintenancePolicy=policy, CapacityRebalance=True)(world)
+    apart("topology.kubernetes.io/zone")(world)
+    return world
+
+
+def version_six() -> World:
+    """An IPv6 cluster in subnets with one IPv4 address left, of which its pods need none."""
+    world = own_groups(bare())
+    world.around.cluster["kubernetesNetworkConfig"] = {"ipFamily": "ipv6"}
+    free(1)(world)
+    return world
+
+
+BUILT: dict[str, Callable[[], World]] = {
+    "Bottlerocket, Karpenter, Cilium =>": bottlerocket_with_karpenter,
+    "node groups behind a balancer => managed-node-group": node_groups_behind_a_balancer,
+    "Auto Mode => auto-mode": auto_mode,
+    "groups of many kinds =>": groups_of_many_kinds,
+    "IPv6 => subnet-tight": version_six,
+    "a node class as it should be =>": of_class,
     "in two zones of three => karpenter-moved": lambda: of_class(zones="ab"),
     "that is not ready => karpenter-stuck": lambda: of_class(ready="False"),
     "of whatever image is newest => karpenter-latest": lambda: of_class(
@@ -317,13 +379,36 @@ CLASSES: dict[str, Callable[[], World]] = {
 }
 
 
-@every_case(("build", "said"), rows(CLASSES), ids=CLASSES)
-def test_a_node_class_says_what_is_started(build: Callable[[], World], said: set[str]) -> None:
+@every_case(("build", "said"), rows(BUILT), ids=BUILT)
+def test_of_a_platform_that_is_right_only_what_is_worth_knowing_is_said(
+    build: Callable[[], World], said: set[str]
+) -> None:
     assert checks(build()) == said
 
 
 PORTS = [{"containerPort": 9092, "hostPort": 9092}]
+
+
+def baseline(*changes: Change) -> Callable[[], World]:
+    """Let Pod Security refuse what is beyond its baseline."""
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    enforced = added("namespaces", {"metadata": meta("legacy", labels=labels)})
+    return changed(beside, both(enforced, *changes))
+
+
 BESIDE: dict[str, Callable[[], World]] = {
+    # Under Pod Security.
+    "as it may be =>": baseline(),
+    "a port of the machine's => pods-refused": baseline(container(ports=PORTS)),
+    "the machine's network => pods-refused": baseline(pods(hostNetwork=True)),
+    "a directory of the machine's => pods-refused": baseline(
+        more("beside.*.spec.volumes", {"name": "d", "hostPath": {"path": "/mnt"}})),
+    "all rights => pods-refused": baseline(container(securityContext={"privileged": True})),
+    "a capability more => pods-refused": baseline(
+        container(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}})),
+    "a capability that it may have =>": baseline(
+        container(securityContext={"capabilities": {"add": ["CHOWN"]}})),
+    # Images, places, claims.
     "Bitnami's versions of before its registry moved => image-gone": lambda: beside(
         "docker.io/bitnami/kafka:3.7.0"),
     "the same without a registry's name => image-gone": lambda: beside(
@@ -469,28 +554,6 @@ def test_a_kafka_of_another_kind_of_set_is_found_by_its_image() -> None:
     assert of_it(found) == set()
 
 
-BASELINE = {"pod-security.kubernetes.io/enforce": "baseline"}
-LAX: dict[str, Change] = {
-    "as it may be =>": both(),
-    "a port of the machine's => pods-refused": container(ports=PORTS),
-    "the machine's network => pods-refused": pods(hostNetwork=True),
-    "a directory of the machine's => pods-refused": more(
-        "beside.*.spec.volumes", {"name": "d", "hostPath": {"path": "/mnt"}}),
-    "all rights => pods-refused": container(securityContext={"privileged": True}),
-    "a capability more => pods-refused": container(
-        securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}),
-    "a capability that it may have =>": container(
-        securityContext={"capabilities": {"add": ["CHOWN"]}}),
-}  # fmt: skip
-
-
-@every_case(("change", "said"), rows(LAX), ids=LAX)
-def test_what_pod_security_refuses_stays_away(change: Change, said: set[str]) -> None:
-    enforced = added("namespaces", {"metadata": meta("legacy", labels=BASELINE)})
-    world = changed(beside, both(enforced, change))()
-    assert of_it(surveyed(world)) == said
-
-
 def test_a_setting_that_stands_elsewhere_is_no_right_that_is_missing() -> None:
     world = own()
     source = [{"name": "QUEUE_URL", "valueFrom": {"secretKeyRef": {}}}]
@@ -499,76 +562,3 @@ def test_a_setting_that_stands_elsewhere_is_no_right_that_is_missing() -> None:
     assert "is set from another object" in said.evidence
     assert "right" not in said.remedy
     assert "read it there yourself" in said.remedy
-
-
-REQUIRED = {"HttpTokens": "required", "HttpPutResponseHopLimit": 1, "HttpEndpoint": "enabled"}
-LBC = "aws-load-balancer-controller:v3.5.0"
-GATES = [{"conditionType": "target-health.elbv2.k8s.aws/boot"}]
-
-
-def bottlerocket_with_karpenter() -> World:
-    """Bottlerocket by version, Cilium in place of the VPC CNI, disks under a key of its own."""
-    world = of_class(metadataOptions={"httpTokens": "required", "httpPutResponseHopLimit": 1})
-    network("quay.io/cilium/cilium:v1.18.3")(world)
-    machines(MetadataOptions=REQUIRED)(world)
-    for number in range(3):
-        world.around.disks[f"{DISK[:-1]}{number}"] = {"KmsKeyId": OWN_KEY}
-    return world
-
-
-def node_groups_behind_a_balancer() -> World:
-    """A managed node group per zone, brokers behind readiness gates, machines with IMDSv2."""
-    world = managed(bare())
-    bind(world, LBC, "shop-kafka", "orders")
-    every(world, "pods", readinessGates=GATES)
-    template(MetadataOptions=REQUIRED)(world)
-    machines(MetadataOptions=REQUIRED)(world)
-    pod_set(status={"pods": 3, "currentPods": 3})(world)
-    reconciled(12, 12)(world)
-    return world
-
-
-def auto_mode() -> World:
-    """EKS Auto Mode with a NodeClass of its own."""
-    named = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "kafka"}
-    world = provisioned(bare(), auto=True, template={"nodeClassRef": named})
-    world.versions["eks.amazonaws.com"] = "v1"
-    subnets = [{"id": f"subnet-{zone}", "zone": f"eu-north-1{zone}"} for zone in "abc"]
-    world.add(
-        "nodeclasses", {"metadata": meta("kafka"), "spec": {}, "status": {"subnets": subnets}}
-    )
-    return world
-
-
-def groups_of_many_kinds() -> World:
-    """Several types by weight, capacity rebalance, a maintenance policy that starts first."""
-    world = own()
-    mixed(overrides=[{"InstanceType": "r7g.large"}, {"InstanceType": "r6g.large"}])(world)
-    policy = {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 200}
-    each_group(InstanceMaintenancePolicy=policy, CapacityRebalance=True)(world)
-    apart("topology.kubernetes.io/zone")(world)
-    return world
-
-
-def version_six() -> World:
-    """An IPv6 cluster in subnets with one IPv4 address left, of which its pods need none."""
-    world = own_groups(bare())
-    world.around.cluster["kubernetesNetworkConfig"] = {"ipFamily": "ipv6"}
-    free(1)(world)
-    return world
-
-
-WHOLE_PLATFORMS: dict[str, Callable[[], World]] = {
-    "Bottlerocket, Karpenter, Cilium =>": bottlerocket_with_karpenter,
-    "node groups behind a balancer => managed-node-group": node_groups_behind_a_balancer,
-    "Auto Mode => auto-mode": auto_mode,
-    "groups of many kinds =>": groups_of_many_kinds,
-    "IPv6 => subnet-tight": version_six,
-}
-
-
-@every_case(("build", "said"), rows(WHOLE_PLATFORMS), ids=WHOLE_PLATFORMS)
-def test_of_a_platform_that_is_right_only_what_is_worth_knowing_is_said(
-    build: Callable[[], World], said: set[str]
-) -> None:
-    assert checks(build()) == said

@@ -225,7 +225,7 @@ def test_what_is_no_queue_of_awss_is_named_and_left_out() -> None:
 
 
 def queue(url: str) -> Change:
-    """Tell the termination handler its queue, of which the last word counts."""
+    """Tell the termination handler its queue."""
     return container_of("termination-handler", lambda c: c["env"][1].update(value=url))
 
 

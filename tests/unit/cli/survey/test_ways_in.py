@@ -16,11 +16,10 @@ from tests.unit.cli.survey.changes import (
     policy,
     webhook,
 )
-from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import meta, workload
 from tests.unit.cli.survey.others import changed, checks, own, rows, surveyed
 from tests.unit.cli.survey.test_odd_clusters import beside, container, of_it
-from tests.unit.cli.survey.worlds import Change, World, at, bare, more
+from tests.unit.cli.survey.worlds import Change, World, at, more
 
 OPERATOR = "quay.io/strimzi/operator"
 BEFORE_V1 = at("versions", **dict.fromkeys(("kafka.strimzi.io", "core.strimzi.io"), "v1beta2"))
@@ -119,6 +118,8 @@ NATIVE, BESIDE_KAFKA = (
 CLAIMED = {"id": 0, "type": "persistent-claim", "deleteClaim": True}
 
 
+OF_STRIMZI = {"strimzi.io/kind": "Kafka", "strimzi.io/name": "orders-zookeeper"}
+LEASES = {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
 WAYS_IN: dict[str, Change] = {
     "a port of the nodes, by Strimzi => node-port": both(
         listener("nodeport"), strimzis_service("NodePort")),
@@ -152,90 +153,7 @@ WAYS_IN: dict[str, Change] = {
         ENABLED, at("pods.*.metadata.labels", **{"sidecar.istio.io/inject": "false"})),
     "an ambient mesh =>": meshed(
         "istio.io/dataplane-mode", "ambient"),
-}  # fmt: skip
-
-
-@every_case(("change", "said"), rows(WAYS_IN), ids=WAYS_IN)
-def test_how_clients_come_in_and_what_is_between_is_judged(change: Change, said: set[str]) -> None:
-    assert checks(changed(own, change)()) == said
-
-
-BESIDE: dict[str, tuple[Callable[[], World], Change, set[str]]] = {
-    "a StatefulSet that is rolled": (beside,
-        at("statefulsets.0.status", {"currentRevision": "a", "updateRevision": "b"}), {"rolling"}),
-    "whatever release is newest": (lambda: beside("apache/kafka:latest"), lambda _: None,
-        {"image-moving"}),
-    "no version at all": (lambda: beside("apache/kafka"), lambda _: None, {"image-moving"}),
-    "a digest": (lambda: beside("apache/kafka@sha256:0a"), lambda _: None, set()),
-    "a StatefulSet that a metric scales": (beside, scaler("StatefulSet", "log", "legacy"),
-        {"size-scaled"}),
-    "a broker by a command of its own": (beside,
-        container(command=["sh", "-c", "sleep 5; exec kafka-server-start.sh"]), set()),
-}  # fmt: skip
-
-
-@every_case(("build", "change", "said"), BESIDE.values(), ids=BESIDE.keys())
-def test_a_kafka_of_others_is_told_what_its_next_pod_will_be(
-    build: Callable[[], World], change: Change, said: set[str]
-) -> None:
-    assert of_it(surveyed(changed(build, change)())) == said
-
-
-TOOLS = (
-    ("sleep", "infinity"),
-    ("connect-distributed.sh", "/etc/connect.properties"),
-    ("sh", "-c", "kafka-topics.sh --bootstrap-server x --list; tail -f /dev/null"),
-    ("connect-mirror-maker.sh", "mm2.properties"),
-)
-
-
-@every_case("command", TOOLS)
-def test_an_image_of_kafka_that_runs_a_tool_is_no_kafka(command: tuple[str, ...]) -> None:
-    world = beside()
-    at("statefulsets.0.spec.template.spec.containers.0.command", [*command])(world)
-    assert "not-strimzi" not in checks(world)
-
-
-def test_karpenter_that_repairs_nodes_by_itself_is_found() -> None:
-    world = provisioned(bare())
-    gates = {"name": "FEATURE_GATES", "value": "SpotToSpotConsolidation=false,NodeRepair=true"}
-    container_of("karpenter", lambda c: c["env"].append(gates))(world)
-    assert checks(world) == {"karpenter-repair"}
-
-
-WEIGHTS: dict[str, tuple[Change, str, Weight]] = {
-    "an operator that starts no more": (both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0")),
-        "strimzi-kubernetes", Weight.PRODUCER),
-    "one that an upgrade would stop": (
-        both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0"), at("around.cluster.version", "1.32"),
-            at("around.versions.0.clusterVersion", "1.32")), "strimzi-kubernetes",
-        Weight.ADVICE),
-    "before v1 all is well today": (both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
-        "strimzi-before-v1", Weight.ADVICE),
-    "who has no endpoint at all may have a proxy": (no_default_route(), "endpoints-missing",
-        Weight.UNKNOWN),
-    "who has some lacks the rest": (both(no_default_route(), endpoints("ec2")), "endpoints-missing",
-        Weight.PRODUCER),
-    "wrong expressions may deny": (policy("pods", "CREATE", warning="undefined field"),
-        "policy-broken", Weight.UNKNOWN),
-    "a fence is not a lock": (
-        listener("internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]),
-        "listener", Weight.ADVICE),
-    "a listener without either": (listener("internal", authentication={}), "listener",
-        Weight.EXPOSED),
-}  # fmt: skip
-
-
-@every_case(("change", "check", "weight"), WEIGHTS.values(), ids=WEIGHTS.keys())
-def test_how_bad_follows_from_what_is_known(change: Change, check: str, weight: Weight) -> None:
-    (found,) = (each for each in surveyed(changed(own, change)()) if each.check == check)
-    assert found.weight is weight
-
-
-OF_STRIMZI = {"strimzi.io/kind": "Kafka", "strimzi.io/name": "orders-zookeeper"}
-LEASES = {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
-
-STRIMZI: dict[str, Change] = {
+    # Releases of Strimzi, by what they read.
     "0.48, before v1 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
     "before v1, by digest => strimzi-before-v1": both(
         BEFORE_V1, operator("mirror.example/strimzi/operator@sha256:0a")),
@@ -271,10 +189,7 @@ STRIMZI: dict[str, Change] = {
         "kafkanodepools.0.spec", replicas=2),
     "storage that says deleteClaim => claims-deleted": at(
         "kafkanodepools.*.spec.storage", {"type": "jbod", "volumes": [CLAIMED]}),
-    "an open listener behind networkPolicyPeers => listener": listener(
-        "internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]),
-}  # fmt: skip
-DRAINS: dict[str, Change] = {
+    # What bars a drain beside Kafka.
     "a neighbour =>": neighbour(),
     "one of several that may leave =>": both(
         neighbour(), their_budget(expected=3, desired=2, allowed=1)),
@@ -330,11 +245,71 @@ DRAINS: dict[str, Change] = {
 }  # fmt: skip
 
 
-@every_case(("change", "said"), rows(STRIMZI), ids=STRIMZI)
-def test_strimzis_releases_are_judged_by_what_they_read(change: Change, said: set[str]) -> None:
+@every_case(("change", "said"), rows(WAYS_IN), ids=WAYS_IN)
+def test_what_is_between_and_beside_is_judged(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 
-@every_case(("change", "said"), rows(DRAINS), ids=DRAINS)
-def test_what_bars_a_drain_beside_kafka_is_found(change: Change, said: set[str]) -> None:
-    assert checks(changed(own, change)()) == said
+BESIDE: dict[str, tuple[Callable[[], World], Change, set[str]]] = {
+    "a StatefulSet that is rolled": (beside,
+        at("statefulsets.0.status", {"currentRevision": "a", "updateRevision": "b"}), {"rolling"}),
+    "whatever release is newest": (lambda: beside("apache/kafka:latest"), lambda _: None,
+        {"image-moving"}),
+    "no version at all": (lambda: beside("apache/kafka"), lambda _: None, {"image-moving"}),
+    "a digest": (lambda: beside("apache/kafka@sha256:0a"), lambda _: None, set()),
+    "a StatefulSet that a metric scales": (beside, scaler("StatefulSet", "log", "legacy"),
+        {"size-scaled"}),
+    "a broker by a command of its own": (beside,
+        container(command=["sh", "-c", "sleep 5; exec kafka-server-start.sh"]), set()),
+}  # fmt: skip
+
+
+@every_case(("build", "change", "said"), BESIDE.values(), ids=BESIDE.keys())
+def test_a_kafka_of_others_is_told_what_its_next_pod_will_be(
+    build: Callable[[], World], change: Change, said: set[str]
+) -> None:
+    assert of_it(surveyed(changed(build, change)())) == said
+
+
+TOOLS = (
+    ("sleep", "infinity"),
+    ("connect-distributed.sh", "/etc/connect.properties"),
+    ("sh", "-c", "kafka-topics.sh --bootstrap-server x --list; tail -f /dev/null"),
+    ("connect-mirror-maker.sh", "mm2.properties"),
+)
+
+
+@every_case("command", TOOLS)
+def test_an_image_of_kafka_that_runs_a_tool_is_no_kafka(command: tuple[str, ...]) -> None:
+    world = beside()
+    at("statefulsets.0.spec.template.spec.containers.0.command", [*command])(world)
+    assert "not-strimzi" not in checks(world)
+
+
+WEIGHTS: dict[str, tuple[Change, str, Weight]] = {
+    "an operator that starts no more": (both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0")),
+        "strimzi-kubernetes", Weight.PRODUCER),
+    "one that an upgrade would stop": (
+        both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0"), at("around.cluster.version", "1.32"),
+            at("around.versions.0.clusterVersion", "1.32")), "strimzi-kubernetes",
+        Weight.ADVICE),
+    "before v1 all is well today": (both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
+        "strimzi-before-v1", Weight.ADVICE),
+    "who has no endpoint at all may have a proxy": (no_default_route(), "endpoints-missing",
+        Weight.UNKNOWN),
+    "who has some lacks the rest": (both(no_default_route(), endpoints("ec2")), "endpoints-missing",
+        Weight.PRODUCER),
+    "wrong expressions may deny": (policy("pods", "CREATE", warning="undefined field"),
+        "policy-broken", Weight.UNKNOWN),
+    "a fence is not a lock": (
+        listener("internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]),
+        "listener", Weight.ADVICE),
+    "a listener without either": (listener("internal", authentication={}), "listener",
+        Weight.EXPOSED),
+}  # fmt: skip
+
+
+@every_case(("change", "check", "weight"), WEIGHTS.values(), ids=WEIGHTS.keys())
+def test_how_bad_follows_from_what_is_known(change: Change, check: str, weight: Weight) -> None:
+    (found,) = (each for each in surveyed(changed(own, change)()) if each.check == check)
+    assert found.weight is weight
