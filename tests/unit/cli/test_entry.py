@@ -320,25 +320,24 @@ def test_the_command_says_its_version_and_completes_itself() -> None:
     assert "--install-completion" in CliRunner().invoke(app, ["--help"]).stdout
 
 
+def fresh(program: str) -> list[str]:
+    """Return the words that a program of its own prints."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
 def test_start_check_and_estimate_import_nothing_heavy() -> None:
     needed = "cli.main, cli.stack_settings, infra.spec, cli.estimate"
-    said = subprocess.run(
-        [sys.executable, "-c", f"import sys, {needed}; print(*sys.modules)"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    said = fresh(f"import sys, {needed}; print(*sys.modules)")
     assert not HEAVY & {name.partition(".")[0] for name in said}
     # A sixth of the start of `check`: a description is read without incidents.
     assert not [name for name in said if name.startswith("core.incidents")]
 
 
 def test_only_the_report_needs_what_an_extra_brings() -> None:
-    said = subprocess.run(
-        [sys.executable, "-c", WITHOUT_EXTRAS], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert set(said) <= {"cli.emr"}, said
+    assert {*fresh(WITHOUT_EXTRAS)} <= {"cli.emr"}
 
 
 WIDTHS = ("40", "80", "200")

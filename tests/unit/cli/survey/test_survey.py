@@ -288,28 +288,50 @@ def build() -> World:
     return world
 
 
-class Asked:
-    """A client that notes its calls and refuses one of them."""
+IAM = {"elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
 
-    def __init__(self, world: World, refused: str = "") -> None:
-        self.world, self.refused, self.calls = world, refused, set[str]()
+
+@cache
+def operations(service: str) -> dict[str, Any]:
+    model = get_session().get_service_model(service)
+    return {xform_name(name): model.operation_model(name) for name in model.operation_names}
+
+
+class Recorded:
+    """A client whose calls are noted, and held against botocore's model; one may be refused."""
+
+    def __init__(self, world: World, service: str, asked: set[str], refused: str = "") -> None:
+        self._world, self._service, self._asked, self._refused = world, service, asked, refused
 
     def __getattr__(self, call: str) -> Callable[..., Any]:
-        self.calls.add(call)
-        if call != self.refused:
-            found: Callable[..., Any] = getattr(self.world, call)
-            return found
-
-        return lambda **_: refuse("AccessDenied", call)
+        return self._checked(call, getattr(self._world, call))
 
     def can_paginate(self, call: str) -> bool:
-        return self.world.can_paginate(call)
+        return self._world.can_paginate(call)
 
     def get_paginator(self, call: str) -> Any:
-        self.calls.add(call)
-        if call == self.refused:
-            return type("Pages", (), {"paginate": staticmethod(getattr(self, call))})
-        return self.world.get_paginator(call)
+        paginate = self._checked(call, self._world.get_paginator(call).paginate)
+        return type("Pages", (), {"paginate": staticmethod(paginate)})
+
+    def _checked(self, call: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(**given: Any) -> Any:
+            operation = operations(self._service)[call]
+            report = ParamValidator().validate(given, operation.input_shape)
+            assert not report.has_errors(), report.generate_report()
+            named = f"{IAM.get(self._service, self._service)}:{operation.name}"
+            self._asked.add(named)
+            return refuse("AccessDenied", call) if named == self._refused else answer(**given)
+
+        return ask
+
+
+def read(world: World, refused: str = "") -> tuple[list[Finding], set[str]]:
+    """Return what a survey finds, and what it asks of AWS."""
+    asked: set[str] = set()
+    found = command.read(
+        world, lambda service, _: Recorded(world, service, asked, refused), None, CLUSTER
+    )
+    return findings(found), asked
 
 
 class Listed(World):
@@ -322,17 +344,12 @@ class Listed(World):
         return super()._request(method, path, *given, **named)
 
 
-def read(world: World, refused: str = "") -> tuple[list[Finding], set[str]]:
-    client = Asked(world, refused)
-    return findings(command.read(world, lambda *_: client, None, CLUSTER)), client.calls
-
-
 def _everything() -> tuple[list[Finding], list[str], list[str]]:
     world = build()
     world.__class__ = Listed
     world.kinds_asked = set()
     found, calls = read(world)
-    return found, sorted(world.kinds_asked), sorted(calls - {"meta"})
+    return found, sorted(world.kinds_asked), sorted(calls)
 
 
 WHOLE, KINDS, CALLS = _everything()
@@ -363,51 +380,8 @@ def test_of_a_call_that_may_not_be_made_nothing_is_made(call: str) -> None:
 
 
 def test_of_a_managed_node_group_that_may_not_be_described_nothing_is_made() -> None:
-    found, _ = read(managed(bare()), "describe_nodegroup")
+    found, _ = read(managed(bare()), "eks:DescribeNodegroup")
     only_unread_is_new(found, "AccessDenied", surveyed(managed(bare())))
-
-
-IAM = {"elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
-
-
-@cache
-def operations(service: str) -> dict[str, Any]:
-    model = get_session().get_service_model(service)
-    return {xform_name(name): model.operation_model(name) for name in model.operation_names}
-
-
-class Recorded:
-    """A client whose calls are held against botocore's model of its service."""
-
-    def __init__(self, world: World, service: str, asked: set[str]) -> None:
-        self._world, self._service, self._asked = world, service, asked
-
-    def __getattr__(self, call: str) -> Callable[..., Any]:
-        return self._checked(call, getattr(self._world, call))
-
-    def can_paginate(self, call: str) -> bool:
-        return self._world.can_paginate(call)
-
-    def get_paginator(self, call: str) -> Any:
-        paginate = self._checked(call, self._world.get_paginator(call).paginate)
-        return type("Pages", (), {"paginate": staticmethod(paginate)})
-
-    def _checked(self, call: str, answer: Callable[..., Any]) -> Callable[..., Any]:
-        def ask(**given: Any) -> Any:
-            operation = operations(self._service)[call]
-            report = ParamValidator().validate(given, operation.input_shape)
-            assert not report.has_errors(), report.generate_report()
-            prefix = IAM.get(self._service, self._service)
-            self._asked.add(f"{prefix}:{operation.name}")
-            return answer(**given)
-
-        return ask
-
-
-def _asked_of(world: World) -> set[str]:
-    asked: set[str] = set()
-    command.read(world, lambda service, _: Recorded(world, service, asked), None, CLUSTER)
-    return asked
 
 
 def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
@@ -426,7 +400,7 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     world.profiles["web"] = []
     of_ecr("ImageNotFoundException")(world)
     world.routes["a"].pop()
-    asked = (_asked_of(each) for each in (world, managed(bare()), before_templates))
+    asked = (read(each)[1] for each in (world, managed(bare()), before_templates))
     assert set().union(*asked) == set(READS)
 
 
