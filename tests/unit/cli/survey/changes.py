@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.unit.cli.survey.manifests import Item, meta, workload
 from tests.unit.cli.survey.others import every
-from tests.unit.cli.survey.worlds import Change, World, at
+from tests.unit.cli.survey.worlds import Change, World, at, more
 
 HANDLER = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
@@ -174,38 +174,35 @@ def routed_to(**target: str) -> Change:
 def template_keyed(*users: str, grants: tuple[str, ...] = (), **said: Any) -> Change:
     disks = [{"Ebs": {"KmsKeyId": KEY, "Encrypted": True}}]
 
-    def made(world: World) -> None:
-        template(BlockDeviceMappings=disks)(world)
-        world.key.update(said)
-        allowed = {"Effect": "Allow", "Principal": {"AWS": list(users)}, "Action": "kms:*"}
-        world.key_policy["Statement"].append(allowed)
-        world.grants += [{"GranteePrincipal": each} for each in grants]
-
-    return made
+    allowed = {"Effect": "Allow", "Principal": {"AWS": list(users)}, "Action": "kms:*"}
+    return both(
+        template(BlockDeviceMappings=disks),
+        lambda world: world.key.update(said),
+        more("key_policy.Statement", allowed),
+        more("grants", *({"GranteePrincipal": each} for each in grants)),
+    )
 
 
 def role(name: str | None, *, mode: str, known: tuple[str, ...] = (), mapped: str = "") -> Change:
     """Let templates name an instance profile, and the cluster know some roles."""
 
-    def made(world: World) -> None:
-        template(IamInstanceProfile={"Arn": "arn:aws:iam::1:instance-profile/eks/nodes"})(world)
-        world.roles = {"nodes": name} if name else {}
-        world.entries = list(known)
-        world.around.cluster["accessConfig"] = {"authenticationMode": mode}
-        roles = f"- rolearn: arn:aws:iam::1:role/{mapped}\n" if mapped else ""
-        world.add("configmaps", {"metadata": meta("aws-auth"), "data": {"mapRoles": roles}})
-
-    return made
+    profile = {"Arn": "arn:aws:iam::1:instance-profile/eks/nodes"}
+    roles = f"- rolearn: arn:aws:iam::1:role/{mapped}\n" if mapped else ""
+    return both(
+        template(IamInstanceProfile=profile),
+        at("roles", {"nodes": name} if name else {}),
+        at("entries", list(known)),
+        at("around.cluster", accessConfig={"authenticationMode": mode}),
+        added("configmaps", {"metadata": meta("aws-auth"), "data": {"mapRoles": roles}}),
+    )
 
 
 def of_ecr(refused: str = "", *, cached: str = "", account: str = "111122223333") -> Change:
     """Let all pods run an image of ECR's, whose registry may refuse it."""
     image = f"{account}.dkr.ecr.eu-north-1.amazonaws.com/strimzi/kafka:1.2.0-kafka-4.3.1"
 
-    def made(world: World) -> None:
-        for each in world.kinds["pods"]:
-            each["spec"]["containers"][0]["image"] = image
-        world.registries = {account: refused} if refused else {}
-        world.cached = [cached] if cached else []
-
-    return made
+    return both(
+        at("pods.*.spec.containers.0.image", image),
+        at("registries", {account: refused} if refused else {}),
+        at("cached", [cached] if cached else []),
+    )

@@ -56,14 +56,18 @@ def combined() -> World:
     return world
 
 
-def keepers(world: World) -> None:
-    """Add three ZooKeeper pods, each on a node of its own."""
-    for number, zone in enumerate(worlds.ZONES):
-        name = f"orders-zookeeper-{number}"
-        keeper = worlds.kafka_pod(name, "orders", "shop-kafka", ())
-        keeper["metadata"]["labels"]["strimzi.io/name"] = "orders-zookeeper"
+def keepers(
+    world: World, *places: tuple[str, str], ready: str = "True", name: str = "orders-zookeeper"
+) -> None:
+    """Add ZooKeeper's pods on these nodes in these zones, or three, each on a node of its own."""
+    usual = [(f"node-of-{name}-{n}", zone) for n, zone in enumerate(worlds.ZONES)]
+    for number, (node, zone) in enumerate(places or usual):
+        keeper = worlds.kafka_pod(f"{name}-{number}", "orders", "shop-kafka", ())
+        keeper["metadata"]["labels"]["strimzi.io/name"] = name
+        keeper["spec"]["nodeName"] = node
+        keeper["status"]["conditions"][0]["status"] = ready
         world.add("pods", keeper)
-        worlds.node(world, f"node-of-{name}", zone, f"i-{name}")
+        worlds.node(world, node, zone, f"i-{node}")
 
 
 def zookeeper_era() -> World:

@@ -12,7 +12,7 @@ from cli.survey.kafka import lapsed_trust
 from core.ground.instances import STANDARD_QUOTA
 from tests.every_case import every_case
 from tests.unit.certificates import issue
-from tests.unit.cli.survey import machines, worlds
+from tests.unit.cli.survey import machines, others, worlds
 from tests.unit.cli.survey.changes import (
     ALIKE,
     MUTATING,
@@ -384,14 +384,7 @@ def keepers(*places: tuple[str, str], ready: str = "True") -> Callable[[], World
     """Return a Kafka of before KRaft whose ZooKeeper pods stand on these nodes, in these zones."""
     world = zookeeper_era()
     world.kinds["pods"] = [p for p in world.kinds["pods"] if "zookeeper" not in str(p["metadata"])]
-    for number, (node, zone) in enumerate(places):
-        name = f"orders-zookeeper-{number}"
-        keeper = worlds.kafka_pod(name, "orders", "shop-kafka", ())
-        keeper["metadata"]["labels"]["strimzi.io/name"] = "orders-zookeeper"
-        keeper["spec"]["nodeName"] = node
-        keeper["status"]["conditions"][0]["status"] = ready
-        world.add("pods", keeper)
-        worlds.node(world, node, zone, f"i-{node}")
+    others.keepers(world, *places, ready=ready)
     return lambda: world
 
 

@@ -20,10 +20,10 @@ from tests.every_case import every_case
 from tests.unit.certificates import issue
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.around import CLUSTER
-from tests.unit.cli.survey.changes import container_of, handler, role
+from tests.unit.cli.survey.changes import added, container_of, handler, role
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import Item, meta
-from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, rows, surveyed
+from tests.unit.cli.survey.others import changed, checks, every, own, rows, surveyed
 from tests.unit.cli.survey.test_around import behind, both
 from tests.unit.cli.survey.test_hidden_dangers import AHEAD, asked_for_pods
 from tests.unit.cli.survey.test_survey import Recorded, operations
@@ -96,14 +96,10 @@ def spare(*, taken: int = 0, driver: str | None = "ebs.csi.aws.com") -> Change:
 
 
 def attached(world: World, node: str, volume: str, **status: Any) -> None:
-    spec = {
-        "attacher": "ebs.csi.aws.com",
-        "nodeName": node,
-        "source": {"persistentVolumeName": volume},
-    }
-    world.add(
-        "volumeattachments", {"metadata": meta(f"csi-{volume}"), "spec": spec, "status": status}
-    )
+    source = {"persistentVolumeName": volume}
+    spec = {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": source}
+    item = {"metadata": meta(f"csi-{volume}"), "spec": spec, "status": status}
+    world.add("volumeattachments", item)
 
 
 def detach_error(world: World) -> None:
@@ -118,31 +114,24 @@ def claim(**status: Any) -> Change:
 def listener(end: datetime | None, *, own_chain: bool = False, **spec: Any) -> Change:
     """A listener with TLS, with the certificates that Strimzi's status shows of it."""
 
-    def made(world: World) -> None:
-        (asked,) = kafka_spec(world)["listeners"]
-        asked["tls"] = True
-        if own_chain:
-            chain = {"secretName": "ours", "certificate": "tls.crt", "key": "tls.key"}
-            asked["configuration"] = {"brokerCertChainAndKey": chain}
-        world.only("kafkas")["spec"].update(spec)
-        above = issue("ca", None)
-        pems = [] if end is None else [issue("it", above if own_chain else None, end)]
-        shown = {"name": "tls", "certificates": [each.certificate_pem for each in pems]}
-        world.only("kafkas")["status"] = {"listeners": [shown]}
-
-    return made
+    above = issue("ca", None) if own_chain else None
+    chain = {"secretName": "ours", "certificate": "tls.crt", "key": "tls.key"}
+    asked = {"tls": True, "configuration": {"brokerCertChainAndKey": chain} if own_chain else None}
+    pems = [] if end is None else [issue("it", above, end).certificate_pem]
+    return both(
+        at("kafkas.0.spec.kafka.listeners.0", **asked),
+        lambda world: world.only("kafkas")["spec"].update(spec),
+        at("kafkas.0.status", {"listeners": [{"name": "tls", "certificates": pems}]}),
+    )
 
 
 def pending(status: str, name: str = "strimzi") -> Change:
-    def made(world: World) -> None:
-        world.kinds["deployments"][0]["metadata"]["annotations"] = OF_HELM
-        marks = {"owner": "helm", "name": name, "status": status, "version": "7"}
-        made_at = "2026-11-28T09:00:00Z"
-        item = {"metadata": meta(f"sh.helm.release.v1.{name}.v7", "ops", labels=marks)}
-        item["metadata"]["creationTimestamp"] = made_at
-        world.add("secrets", item)
-
-    return made
+    marks = {"owner": "helm", "name": name, "status": status, "version": "7"}
+    made = {"labels": marks, "creationTimestamp": "2026-11-28T09:00:00Z"}
+    return both(
+        at("deployments.0.metadata.annotations", OF_HELM),
+        added("secrets", {"metadata": meta(f"sh.helm.release.v1.{name}.v7", "ops", **made)}),
+    )
 
 
 FOUND: dict[str, Change] = {
