@@ -19,7 +19,7 @@ def _put_together_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def fake_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """AWS in memory, with somebody's keys."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")

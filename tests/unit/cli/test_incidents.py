@@ -40,7 +40,7 @@ from tests.unit.infra.programs import spec
 
 
 @pytest.fixture
-def desk(fake_aws: None, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def desk(aws: None, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     make_table()
     boto3.client("sqs", region_name=REGION).create_queue(QueueName="local-orders-ticks")
     described = spec(environment="local")

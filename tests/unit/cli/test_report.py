@@ -171,6 +171,16 @@ def a_job(**changes: Any) -> str:
     return json.dumps({**job, **changes})
 
 
+def submitted(job: str, **options: Any) -> tuple[Any, JobRun, Any]:
+    """Return a client, the run of a job that it was given, and the run as EMR shows it."""
+    client = boto3.client("emr-serverless", region_name=REGION)
+    made = client.create_application(name="x", releaseLabel="emr-7.0.0", type="SPARK")
+    job = json.dumps(json.loads(job) | {"ApplicationId": made["applicationId"]})
+    run = emr.submit(client, job, token="token", **options)
+    found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
+    return client, run, found
+
+
 class Answers:
     """An emr-serverless client that gives one state after another."""
 
@@ -184,12 +194,8 @@ class Answers:
         return {"jobRun": {"state": self._states.pop(0), "stateDetails": self._details}}
 
 
-def test_a_run_is_the_stacks_job_with_tables_of_its_own(fake_aws: None) -> None:
-    client = boto3.client("emr-serverless", region_name=REGION)
-    made = client.create_application(name="x", releaseLabel="emr-7.0.0", type="SPARK")
-    job = a_job(ApplicationId=made["applicationId"])
-    run = emr.submit(client, job, token="token", months=["2026-10"])
-    found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
+def test_a_run_is_the_stacks_job_with_tables_of_its_own(aws: None) -> None:
+    client, run, found = submitted(a_job(), months=["2026-10"])
     assert found["jobDriver"]["sparkSubmit"]["entryPointArguments"] == [
         *("--bill", "s3://bills/export/x"),
         *("--tables", "s3://bills/tables/runs/token", "--cluster", "orders"),
@@ -246,7 +252,7 @@ def test_what_is_fetched_is_what_the_job_makes() -> None:
     assert {*emr.TABLES} == {*known} - {"rotations"}
 
 
-def test_the_job_is_the_one_the_schedule_starts(fake_aws: None) -> None:
+def test_the_job_is_the_one_the_schedule_starts(aws: None) -> None:
     scheduler = boto3.client("scheduler", region_name=REGION)
     with pytest.raises(InvalidInput, match="no schedule example-orders-reports"):
         emr.scheduled_job(scheduler, "example-orders")
@@ -262,13 +268,10 @@ def test_the_job_is_the_one_the_schedule_starts(fake_aws: None) -> None:
     assert emr.job_argument(job, "tables") is None
 
 
-def test_what_a_user_names_takes_the_place_of_what_the_schedule_reads(fake_aws: None) -> None:
-    client = boto3.client("emr-serverless", region_name=REGION)
-    made = client.create_application(name="x", releaseLabel="emr-7.0.0", type="SPARK")
-    job = a_job(ApplicationId=made["applicationId"], ClientToken="<aws.scheduler.execution-id>")
+def test_what_a_user_names_takes_the_place_of_what_the_schedule_reads(aws: None) -> None:
+    job = a_job(ClientToken="<aws.scheduler.execution-id>")
     instead = {"bill": "s3://a/focus.csv.gz", "metrics": "s3://b/metrics", "history": None}
-    run = emr.submit(client, job, token="token", instead=instead)
-    found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
+    *_, found = submitted(job, instead=instead)
     given = found["jobDriver"]["sparkSubmit"]["entryPointArguments"]
     known = scheduled.parser().parse_args(given)
     assert (known.bill, known.metrics) == ("s3://a/focus.csv.gz", "s3://b/metrics")
@@ -290,7 +293,7 @@ EXPORT = "s3://bills/prefix/export"
 
 
 @pytest.fixture
-def s3(fake_aws: None) -> Any:
+def s3(aws: None) -> Any:
     client = boto3.client("s3", region_name=REGION)
     client.create_bucket(Bucket="bills")
     return client

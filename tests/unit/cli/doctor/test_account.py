@@ -31,7 +31,7 @@ GROUP = "test-orders-broker-a"
 
 
 @pytest.fixture
-def session(fake_aws: None) -> boto3.Session:
+def session(aws: None) -> boto3.Session:
     return boto3.Session("key", "secret", region_name=REGION)
 
 

@@ -30,7 +30,7 @@ REGION = "us-east-1"
 
 
 @pytest.fixture
-def aws(fake_aws: None) -> Callable[..., Any]:
+def aws(aws: None) -> Callable[..., Any]:
     return Clients(lambda service, region=REGION: boto3.client(service, region_name=region))
 
 

@@ -266,24 +266,20 @@ def named(name: str) -> Change:
     )
 
 
-REFUSED: dict[str, tuple[Callable[[], World], Change, str]] = {
-    "machines of nobody": (own, started_by(), "names no machines"),
-    "CAST AI's machines": (own, started_by("cast:cluster-id"), "names no machines"),
-    "GovCloud": (own, in_region("us-gov-west-1a"), "AWS GovCloud"),
-    "China": (own, in_region("cn-north-1b"), "the China partition"),
-    "the Sovereign Cloud": (own, in_region("eusc-de-east-1a"), "the European Sovereign Cloud"),
-    "a group by a pattern": (own, renamed_group("kafka-*"), "would read as a pattern"),
-    "groups that cannot be read": (own, lambda w: w.groups.clear(), "names no machines"),
+REFUSED: dict[str, tuple[Change, str]] = {
+    "machines of nobody": (started_by(), "names no machines"),
+    "CAST AI's machines": (started_by("cast:cluster-id"), "names no machines"),
+    "GovCloud": (in_region("us-gov-west-1a"), "AWS GovCloud"),
+    "China": (in_region("cn-north-1b"), "the China partition"),
+    "the Sovereign Cloud": (in_region("eusc-de-east-1a"), "the European Sovereign Cloud"),
+    "a group by a pattern": (renamed_group("kafka-*"), "would read as a pattern"),
+    "groups that cannot be read": (lambda w: w.groups.clear(), "names no machines"),
 }
 
 
-@every_case(("build", "change", "why"), REFUSED.values(), ids=REFUSED.keys())
-def test_why_it_cannot_be_used_stands_in_it(
-    build: Callable[[], World], change: Change, why: str
-) -> None:
-    world = build()
-    change(world)
-    section, text = described(world)
+@every_case(("change", "why"), REFUSED.values(), ids=REFUSED.keys())
+def test_why_it_cannot_be_used_stands_in_it(change: Change, why: str) -> None:
+    section, text = described(changed(own, change)())
     with pytest.raises(InvalidInput, match=why):
         adoption.parse({"adopt": section})
     said = draft.refusals(text)
@@ -291,21 +287,17 @@ def test_why_it_cannot_be_used_stands_in_it(
     assert all(f"# It cannot be used as it is: {each}\n" in text for each in said)
 
 
-NAMED: dict[str, tuple[Callable[[], World], Change, str, str | None]] = {
-    "a name that fits": (own, named("orders"), ARN, None),
-    "a name with hyphens": (own, named("orders-eu"), ARN, None),
-    "an EKS cluster in capitals": (own, named("orders"), ARN.replace("/shop", "/Shop_Prod"),
+NAMED: dict[str, tuple[str, str, str | None]] = {
+    "a name that fits": ("orders", ARN, None),
+    "a name with hyphens": ("orders-eu", ARN, None),
+    "an EKS cluster in capitals": ("orders", ARN.replace("/shop", "/Shop_Prod"),
         "shop-prod-orders"),
 }  # fmt: skip
 
 
-@every_case(("build", "change", "arn", "called"), NAMED.values(), ids=NAMED.keys())
-def test_what_is_ours_has_a_name_that_aws_takes(
-    build: Callable[[], World], change: Change, arn: str, called: str | None
-) -> None:
-    world = build()
-    change(world)
-    section, _ = described(world, arn)
+@every_case(("name", "arn", "called"), NAMED.values(), ids=NAMED.keys())
+def test_what_is_ours_has_a_name_that_aws_takes(name: str, arn: str, called: str | None) -> None:
+    section, _ = described(changed(own, named(name))(), arn)
     (kafka,) = section["kafkas"]
     assert kafka.get("called") == called
     adoption.parse(at_level("watch", section))
