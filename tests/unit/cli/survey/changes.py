@@ -1,5 +1,6 @@
 """Changes by which a healthy cluster becomes one of those that companies really run."""
 
+import copy
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,10 +18,6 @@ ALIKE = {"matchLabels": {"strimzi.io/cluster": "orders"}}
 
 def both(*changes: Change) -> Change:
     return lambda world: [change(world) for change in changes]
-
-
-def first(kind: str, change: Callable[[Item], object]) -> Change:
-    return lambda world: change(world.kinds[kind][0])
 
 
 def container_of(image: str, change: Callable[[Item], object]) -> Change:
@@ -48,18 +45,17 @@ short = at("groups.first.Instances", [])
 
 
 def added(kind: str, item: Item) -> Change:
-    return lambda world: world.add(kind, item)
+    return lambda world: world.add(kind, copy.deepcopy(item))
 
 
 def of_driver(driver: str, *, key: str = "topology.kubernetes.io/zone") -> Change:
     term = {"key": key, "operator": "In", "values": ["x"]}
     near = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
-
-    return partial(at, "persistentvolumes.*.spec")(csi={"driver": driver}, nodeAffinity=near)
+    return at("persistentvolumes.*.spec", csi={"driver": driver}, nodeAffinity=near)
 
 
 def deleted(kind: str) -> Change:
-    return first(kind, lambda item: item["metadata"].update(deletionTimestamp="2026-11-01"))
+    return at(f"{kind}.0.metadata", deletionTimestamp="2026-11-01")
 
 
 def deployment(image: str, **more: Any) -> Change:

@@ -90,14 +90,10 @@ REASONS = [
 # A budget that holds at night does not hold by day.
 NIGHT = [{"nodes": "0", "schedule": "0 22 * * *", "duration": "8h"}]
 UNDERUTILIZED = {"consolidationPolicy": "WhenEmptyOrUnderutilized"}
-
-
 FLAGS = (
     *("--enable-sqs-termination-draining=true", "--check-tag-before-draining=false"),
     *("--node-termination-grace-period", "900", f"--queue-url={QUEUE_URL}"),
 )
-
-
 # NTH's chart for two operating systems: a DaemonSet each.
 WINDOWS = workload("nth-win", "ops", f"{HANDLER}-windows")
 WINDOWS["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "windows"}
@@ -114,8 +110,6 @@ def old_hook(world: World) -> None:
 webhook_gone = both(
     at("services", []), without("cleaner"), at("poddisruptionbudgets.*.spec", minAvailable=5)
 )
-
-
 BITNAMI = both(
     added("statefulsets", workload("kafka", "legacy", "docker.io/bitnami/kafka:3.7")),
     added("statefulsets", workload("ui", "legacy", "provectuslabs/kafka-ui:v0.7")),

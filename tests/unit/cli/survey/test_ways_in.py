@@ -25,7 +25,6 @@ OPERATOR = "quay.io/strimzi/operator"
 BEFORE_V1 = at("versions", **dict.fromkeys(("kafka.strimzi.io", "core.strimzi.io"), "v1beta2"))
 NGINX = "registry.k8s.io/ingress-nginx/controller:v1.14.0"
 PASSING = "--enable-ssl-passthrough"
-
 PROXY = {"name": "istio-proxy", "image": "istio/proxyv2:1.27.0"}
 NODE = "node-of-orders-mains-0"
 
@@ -106,18 +105,10 @@ def meshed(key: str, value: str) -> Change:
 
 
 ENABLED = meshed("istio-injection", "enabled")
-
-
+BESIDE_KAFKA = more("pods.*.spec.containers", PROXY)
 # A sidecar that Kubernetes knows as one begins before Kafka.
-NATIVE, BESIDE_KAFKA = (
-    at("pods.*.spec.initContainers", [PROXY]),
-    more("pods.*.spec.containers", PROXY),
-)
-
-
+NATIVE = at("pods.*.spec.initContainers", [PROXY])
 CLAIMED = {"id": 0, "type": "persistent-claim", "deleteClaim": True}
-
-
 OF_STRIMZI = {"strimzi.io/kind": "Kafka", "strimzi.io/name": "orders-zookeeper"}
 LEASES = {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
 WAYS_IN: dict[str, Change] = {
