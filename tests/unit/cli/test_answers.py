@@ -18,7 +18,6 @@ from cli import volumes
 from cli.main import app
 from cli.target import Cluster
 from cli.watching import Pace
-from core.cluster import parse
 from core.ground.errors import InvalidInput, StillwaterError
 from core.health.verdict import Health, HealthVerdict, Part, PartKind, cluster_health, document
 from core.volumes.sizing import Gp3
@@ -235,25 +234,8 @@ PLAN = {
 def desk(answer: dict[str, Any], *, failed: bool = False, **volumes: Any) -> Any:
     payload = io.BytesIO(json.dumps(answer).encode())
     called: dict[str, Any] = {"Payload": payload, **({"FunctionError": "x"} if failed else {})}
-    spec = parse(
-        {
-            "name": "orders",
-            "environment": "test",
-            "region": "us-east-1",
-            "availability_zones": ["us-east-1a", "us-east-1b", "us-east-1c"],
-            "volumes": volumes,
-            "pools": [
-                {
-                    "name": "node",
-                    "role": "combined",
-                    "instance_type": "r7g.xlarge",
-                    "first_node_id": 0,
-                }
-            ],
-        }
-    )
     client = SimpleNamespace(invoke=lambda **asked: {**called, "asked": asked})
-    reached = Cluster(spec, None)
+    reached = Cluster(spec(volumes=volumes), None)
     vars(reached)["client"] = lambda *_: client
     return reached
 

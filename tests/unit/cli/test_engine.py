@@ -58,13 +58,8 @@ def test_the_summary_becomes_the_result() -> None:
     }
     watch(event("summary_event", resource_changes=changes))
     result = watch.result(1.5, {"url": "x"})
-    assert (result.created, result.updated, result.replaced, result.deleted, result.same) == (
-        3,
-        2,
-        1,
-        4,
-        9,
-    )
+    counted = (result.created, result.updated, result.replaced, result.deleted, result.same)
+    assert counted == (3, 2, 1, 4, 9)
     assert (result.changed, result.seconds, result.outputs) == (10, 1.5, {"url": "x"})
 
 
@@ -215,11 +210,8 @@ REFUSALS = {
 @pytest.mark.parametrize("ask", ["outputs", "destroy_one", "up_one", "preview_one"])
 def test_what_pulumi_refuses_is_always_a_sentence(tmp_path: Path, name: str, ask: str) -> None:
     said, sentence = REFUSALS[name]
-    engine = tmp_path / "pulumi"
-    engine.write_text(
-        f'#!/bin/sh\n[ "$1" = version ] && echo v3.220.0 && exit\necho "{said}" >&2\nexit 255\n'
-    )
-    engine.chmod(0o755)
+    refusing = f'[ "$1" = version ] && echo v3.220.0 && exit\necho "{said}" >&2\nexit 255'
+    program(tmp_path / "pulumi", refusing)
     (tmp_path / "Pulumi.yaml").write_text("name: stillwater\nruntime: python\n")
     layers = Layers("prod", {"PATH": f"{tmp_path}:/usr/bin:/bin"}, tmp_path)
     with pytest.raises(LayerFailed) as caught:

@@ -52,43 +52,42 @@ def test_a_signal_is_a_sentence_and_its_exit_code(number: signal.Signals) -> Non
     assert (done.returncode, done.stderr) == (128 + number, STOPPED)
 
 
-def test_an_error_that_a_library_makes_of_a_signal_is_still_the_signal() -> None:
-    done = entry(
-        "try:\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "    time.sleep(60)\n"
-        "except KeyboardInterrupt:\n"
-        "    raise ImportError('numpy could not be imported')"
-    )
+# What happens beside a signal, and changes nothing of how the command ends.
+BESIDE_A_SIGNAL = {
+    "a library makes an error of it": """
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except KeyboardInterrupt:
+    raise ImportError('numpy could not be imported')
+""",
+    "threads and finalizers fall over": """
+class Thing:
+    def __del__(self):
+        raise RuntimeError('finalizer')
+def fail():
+    raise RuntimeError('thread')
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+finally:
+    Thing()
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+""",
+    "a thread waits for ever": """
+threading.Thread(target=time.sleep, args=(600,)).start()
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(60)
+""",
+}
+
+
+@every_case("body", BESIDE_A_SIGNAL.values(), ids=BESIDE_A_SIGNAL)
+def test_whatever_happens_beside_a_signal_its_sentence_is_all_that_is_said(body: str) -> None:
+    done = entry(body)
     assert (done.returncode, done.stderr) == (130, STOPPED)
-
-
-def test_threads_and_finalizers_that_fall_over_after_a_signal_say_nothing() -> None:
-    done = entry(
-        "class Thing:\n"
-        "    def __del__(self):\n"
-        "        raise RuntimeError('finalizer')\n"
-        "def fail():\n"
-        "    raise RuntimeError('thread')\n"
-        "try:\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "    time.sleep(60)\n"
-        "finally:\n"
-        "    Thing()\n"
-        "    thread = threading.Thread(target=fail)\n"
-        "    thread.start()\n"
-        "    thread.join()"
-    )
-    assert (done.returncode, done.stderr) == (130, STOPPED)
-
-
-def test_a_thread_that_waits_for_ever_does_not_hold_the_end_up() -> None:
-    done = entry(
-        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
-        "os.kill(os.getpid(), signal.SIGINT)\n"
-        "time.sleep(60)"
-    )
-    assert done.returncode == 130
 
 
 def test_a_child_that_nobody_knows_of_is_ended() -> None:
@@ -320,25 +319,24 @@ def test_the_command_says_its_version_and_completes_itself() -> None:
     assert "--install-completion" in CliRunner().invoke(app, ["--help"]).stdout
 
 
+def fresh(program: str) -> list[str]:
+    """Return the words that a program of its own prints."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
 def test_start_check_and_estimate_import_nothing_heavy() -> None:
     needed = "cli.main, cli.stack_settings, infra.spec, cli.estimate"
-    said = subprocess.run(
-        [sys.executable, "-c", f"import sys, {needed}; print(*sys.modules)"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    said = fresh(f"import sys, {needed}; print(*sys.modules)")
     assert not HEAVY & {name.partition(".")[0] for name in said}
     # A sixth of the start of `check`: a description is read without incidents.
     assert not [name for name in said if name.startswith("core.incidents")]
 
 
 def test_only_the_report_needs_what_an_extra_brings() -> None:
-    said = subprocess.run(
-        [sys.executable, "-c", WITHOUT_EXTRAS], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert set(said) <= {"cli.emr"}, said
+    assert {*fresh(WITHOUT_EXTRAS)} <= {"cli.emr"}
 
 
 WIDTHS = ("40", "80", "200")

@@ -3,7 +3,7 @@
 import io
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -41,18 +40,14 @@ from tests.unit.infra.programs import spec
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        make_table()
-        boto3.client("sqs", region_name=REGION).create_queue(QueueName="local-orders-ticks")
-        described = spec(environment="local")
-        assert f"{described.prefix}-incidents" == TABLE
-        desk = Cluster(described, boto3.Session(region_name=REGION))
-        monkeypatch.setattr(Cluster, "named", lambda _environment: desk)
-        yield desk
+def desk(aws: None, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    make_table()
+    boto3.client("sqs", region_name=REGION).create_queue(QueueName="local-orders-ticks")
+    described = spec(environment="local")
+    assert f"{described.prefix}-incidents" == TABLE
+    desk = Cluster(described, boto3.Session(region_name=REGION))
+    monkeypatch.setattr(Cluster, "named", lambda _environment: desk)
+    return desk
 
 
 def said(width: int = 200) -> tuple[Console, io.StringIO]:
@@ -60,11 +55,11 @@ def said(width: int = 200) -> tuple[Console, io.StringIO]:
     return Console(file=out, width=width), out
 
 
-def ticks(desk: Cluster) -> list[dict[str, object]]:
+def messages(desk: Cluster) -> list[str]:
     sqs = desk.client("sqs")
     url = sqs.get_queue_url(QueueName="local-orders-ticks")["QueueUrl"]
     answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
-    return [json.loads(message["Body"]) for message in answer.get("Messages", [])]
+    return [message["Body"] for message in answer.get("Messages", [])]
 
 
 def test_open_incidents_are_listed_and_closed_ones_on_demand(desk: Cluster) -> None:
@@ -144,7 +139,8 @@ def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Cluster) -
     held = desk.latest("i-0a")
     assert held.held_until is not None
     assert held.notes[-1].actor == desk.actor
-    assert ticks(desk) == [{"incident_id": "i-0a", "version": held.version}]
+    (tick,) = messages(desk)
+    assert json.loads(tick) == {"incident_id": "i-0a", "version": held.version}
     assert "i-0a" in sentence
 
 
@@ -166,7 +162,7 @@ def test_a_wish_about_what_is_over_is_refused(desk: Cluster) -> None:
     desk.ledger.put(incident())
     with pytest.raises(Conflict, match="over"):
         command.hold_instance(desk, "i-0a", "2h")
-    assert ticks(desk) == []
+    assert messages(desk) == []
 
 
 def test_a_wish_that_loses_a_race_is_written_over_the_newer_version(desk: Cluster) -> None:
@@ -403,10 +399,7 @@ def test_a_zone_is_frozen_by_name_or_id_and_a_turn_asked_for(desk: Cluster) -> N
     assert freeze.until is not None
     assert 0 < freeze.until - time.time() <= 4 * 3600
     assert "is frozen until" in out.getvalue()
-    sqs = desk.client("sqs")
-    url = sqs.get_queue_url(QueueName="local-orders-ticks")["QueueUrl"]
-    messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
-    assert {message["Body"] for message in messages} == {SHIFT_MESSAGE}
+    assert {*messages(desk)} == {SHIFT_MESSAGE}
 
 
 def test_a_thaw_ends_whatever_keeps_the_zone_frozen_and_names_who_did(desk: Cluster) -> None:

@@ -126,7 +126,6 @@ def pipe() -> Console:
 
 
 def said(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
@@ -393,15 +392,18 @@ def test_a_type_without_an_entry_is_said_in_its_own_words(resource: str, words: 
     assert kind_of(resource) == words
 
 
-def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", Keyboard())
+@pytest.mark.parametrize(
+    ("stdin", "why"),
+    [
+        (Keyboard(), "Nothing was changed, because no answer came"),
+        (io.StringIO("prod"), "say --yes"),
+    ],
+    ids=["Ctrl-D", "input that is no terminal"],
+)
+def test_who_answers_nothing_agrees_to_nothing(
+    stdin: Any, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", stdin)
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
-    with pytest.raises(StillwaterError, match="Nothing was changed, because no answer came"):
-        provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
-
-
-def test_a_terminal_with_input_elsewhere_is_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("prod"))
-    terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
-    with pytest.raises(StillwaterError, match="say --yes"):
+    with pytest.raises(StillwaterError, match=why):
         provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)

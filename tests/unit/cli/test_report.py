@@ -4,7 +4,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 from pyspark.sql import Row
 from typer.testing import CliRunner
 
@@ -52,31 +51,20 @@ def test_the_price_book_says_what_is_old(options: list[str], code: int, said: st
     assert said in result.output
 
 
-def test_tables_that_are_none_are_named(tmp_path: Path) -> None:
-    result = RUNNER.invoke(app, ["prices", "check", "--tables", str(tmp_path)])
-    assert isinstance(result.exception, InvalidInput)
-    assert "holds no table usage" in str(result.exception)
+REFUSED: dict[tuple[str, ...], str] = {
+    ("prices", "check", "--tables", "/nowhere"): "holds no table usage",
+    ("report", "--on", "the-moon"): "--on the-moon is not a place for a report",
+    ("report", "--on", "emr"): "--environment ENV",
+    ("report", "--on", "emr", "--environment", "example", "--bill", "here.csv"):
+        "EMR does not see here.csv",
+}  # fmt: skip
 
 
-def test_a_place_nobody_makes_reports_at_is_refused() -> None:
-    result = RUNNER.invoke(app, ["report", "--on", "the-moon"])
-    assert isinstance(result.exception, InvalidInput)
-    assert "--on the-moon is not a place for a report" in str(result.exception)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        pytest.param([], "--environment ENV", id="nobody's-stacks"),
-        pytest.param(
-            ["--environment", "example", "--bill", "here.csv"],
-            "EMR does not see here.csv",
-            id="a-bill-of-this-machine",
-        ),
-    ],
-)
-def test_what_emr_cannot_do_is_said_before_aws_is_asked(options: list[str], sentence: str) -> None:
-    result = RUNNER.invoke(app, ["report", "--on", "emr", *options])
+@every_case("words, sentence", REFUSED.items())
+def test_what_cannot_be_done_is_said_before_aws_is_asked(
+    words: tuple[str, ...], sentence: str
+) -> None:
+    result = RUNNER.invoke(app, words)
     assert isinstance(result.exception, InvalidInput)
     assert sentence in str(result.exception)
 
@@ -162,15 +150,6 @@ TOLD = (
 RUN = JobRun("app", "run-1", "s3://bills/tables/runs/token", "s3://bills/logs/")
 
 
-@pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
-        yield
-
-
 def a_job(**changes: Any) -> str:
     job: dict[str, Any] = {
         "ApplicationId": "app",
@@ -192,6 +171,16 @@ def a_job(**changes: Any) -> str:
     return json.dumps({**job, **changes})
 
 
+def submitted(job: str, **options: Any) -> tuple[Any, JobRun, Any]:
+    """Return a client, the run of a job that it was given, and the run as EMR shows it."""
+    client = boto3.client("emr-serverless", region_name=REGION)
+    made = client.create_application(name="x", releaseLabel="emr-7.0.0", type="SPARK")
+    job = json.dumps(json.loads(job) | {"ApplicationId": made["applicationId"]})
+    run = emr.submit(client, job, token="token", **options)
+    found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
+    return client, run, found
+
+
 class Answers:
     """An emr-serverless client that gives one state after another."""
 
@@ -206,11 +195,7 @@ class Answers:
 
 
 def test_a_run_is_the_stacks_job_with_tables_of_its_own(aws: None) -> None:
-    client = boto3.client("emr-serverless", region_name=REGION)
-    made = client.create_application(name="x", releaseLabel="emr-7.0.0", type="SPARK")
-    job = a_job(ApplicationId=made["applicationId"])
-    run = emr.submit(client, job, token="token", months=["2026-10"])
-    found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
+    client, run, found = submitted(a_job(), months=["2026-10"])
     assert found["jobDriver"]["sparkSubmit"]["entryPointArguments"] == [
         *("--bill", "s3://bills/export/x"),
         *("--tables", "s3://bills/tables/runs/token", "--cluster", "orders"),
@@ -242,9 +227,7 @@ def test_a_run_that_failed_says_why_and_where_its_logs_are(state: str) -> None:
     assert "s3://bills/logs/applications/app/jobs/run-1/" in str(raised.value)
 
 
-def test_tables_are_fetched_and_nothing_leaves_their_folder(aws: None, tmp_path: Path) -> None:
-    s3 = boto3.client("s3", region_name=REGION)
-    s3.create_bucket(Bucket="bills")
+def test_tables_are_fetched_and_nothing_leaves_their_folder(s3: Any, tmp_path: Path) -> None:
     names = ("cost/billing_period=2026-10/a.parquet", "usage/", "../outside", "usage/_SUCCESS")
     for name in names:
         s3.put_object(Bucket="bills", Key=f"tables/runs/token/{name}", Body=b"x")
@@ -286,21 +269,16 @@ def test_the_job_is_the_one_the_schedule_starts(aws: None) -> None:
 
 
 def test_what_a_user_names_takes_the_place_of_what_the_schedule_reads(aws: None) -> None:
-    client = boto3.client("emr-serverless", region_name=REGION)
-    made = client.create_application(name="x", releaseLabel="emr-7.0.0", type="SPARK")
-    job = a_job(ApplicationId=made["applicationId"], ClientToken="<aws.scheduler.execution-id>")
+    job = a_job(ClientToken="<aws.scheduler.execution-id>")
     instead = {"bill": "s3://a/focus.csv.gz", "metrics": "s3://b/metrics", "history": None}
-    run = emr.submit(client, job, token="token", instead=instead)
-    found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
+    *_, found = submitted(job, instead=instead)
     given = found["jobDriver"]["sparkSubmit"]["entryPointArguments"]
     known = scheduled.parser().parse_args(given)
     assert (known.bill, known.metrics) == ("s3://a/focus.csv.gz", "s3://b/metrics")
     assert known.history == "s3://incidents/incidents"
 
 
-def test_a_run_without_tables_is_no_success(aws: None, tmp_path: Path) -> None:
-    s3 = boto3.client("s3", region_name=REGION)
-    s3.create_bucket(Bucket="bills")
+def test_a_run_without_tables_is_no_success(s3: Any, tmp_path: Path) -> None:
     with pytest.raises(StillwaterError, match="holds no tables"):
         emr.fetch(s3, RUN, tmp_path)
 
@@ -315,14 +293,10 @@ EXPORT = "s3://bills/prefix/export"
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
-        client = boto3.client("s3", region_name="us-east-1")
-        client.create_bucket(Bucket="bills")
-        yield client
+def s3(aws: None) -> Any:
+    client = boto3.client("s3", region_name=REGION)
+    client.create_bucket(Bucket="bills")
+    return client
 
 
 def put(s3: Any, name: str, body: bytes = b"x") -> None:

@@ -190,13 +190,11 @@ def test_an_answer_that_is_whole_is_taken_and_a_problem_is_said() -> None:
 
 def test_a_plan_numbers_those_that_go_together_once() -> None:
     batches = [(10, 1), (11, 1), (20, 2)]
-    document = {
+    document = PLAN | {
         "nodes": [{**NODE, "node_id": id_, "batch": batch} for id_, batch in batches],
         "seconds": 660.0,
         "interval_seconds": [600.0, 720.0],
         "notes": ["Replication at 38.2 MB/s was measured in rotation-1, by 1 broker."],
-        "too_long": [],
-        "unavailable": [],
     }
     console, said = page()
     console.print(render_plan(document))
@@ -214,9 +212,8 @@ def test_a_plan_numbers_those_that_go_together_once() -> None:
 
 def test_a_plan_names_what_fits_into_no_maintenance_window() -> None:
     sentence = "Broker 10 is expected to take 3 h, and no maintenance window stays open as long."
-    document = {"nodes": [], "notes": [], "unavailable": [], "too_long": [sentence]}
     console, said = page()
-    console.print(render_plan(document))
+    console.print(render_plan({**PLAN, "nodes": [], "too_long": [sentence]}))
     assert sentence in said()
     assert "needs --any-time" in said()
 

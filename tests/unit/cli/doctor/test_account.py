@@ -1,7 +1,7 @@
 """cli.doctor.account: what AWS and Kubernetes say, in core's words."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +10,6 @@ import boto3
 import pytest
 import yaml
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from cli.doctor.account import KubernetesCluster, LiveAccount
 from cli.target import Target
@@ -22,6 +21,7 @@ from core.checks.facts import Alarm, Queue, hook_of
 from core.model.nodes import LifecycleHook
 from infra.eks.api import Api
 from infra.kafka.cluster import kafka_spec
+from tests.unit.cli.survey.manifests import workload
 from tests.unit.infra.programs import spec
 
 REGION = "us-east-1"
@@ -31,10 +31,8 @@ GROUP = "test-orders-broker-a"
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
-        yield boto3.Session("key", "secret", region_name=REGION)
+def session(aws: None) -> boto3.Session:
+    return boto3.Session("key", "secret", region_name=REGION)
 
 
 def read_account(session: boto3.Session) -> dict[str, Mapping[str, Any]]:
@@ -333,41 +331,31 @@ def budget(name: str, **said: Any) -> dict[str, Any]:
     return item(name, metadata={"namespace": "kafka"}, spec={"selector": {}, **said})
 
 
-def deployment(*env: dict[str, Any]) -> dict[str, Any]:
-    container = {"image": "aws-node-termination-handler:v1.25.6", "env": list(env)}
-    pod_spec = {"containers": [container], "terminationGracePeriodSeconds": 450}
-    return item(
-        "aws-node-termination-handler",
-        metadata={"namespace": "kube-system"},
-        spec={"template": {"spec": pod_spec}},
-    )
+def deployment(**env: Any) -> dict[str, Any]:
+    name = "aws-node-termination-handler"
+    made = workload(name, "kube-system", f"{name}:v1.25.6", **env)
+    made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 450
+    return made
 
 
 def test_the_drain_timeout_is_in_the_handlers_environment() -> None:
-    set_to = {"name": "NODE_TERMINATION_GRACE_PERIOD", "value": "420"}
-    other = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
-    (handler,) = read(deployments=[deployment(other, set_to)])[0]["termination_handlers"].values()
+    other = {"NODE_NAME": {"valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}}
+    told = deployment(**other, NODE_TERMINATION_GRACE_PERIOD="420")
+    (handler,) = read(deployments=[told])[0]["termination_handlers"].values()
     said = (handler.drain_timeout_seconds, handler.grace_seconds, handler.runs)
     assert said == (420, 450, True)
-    (handler,) = read(deployments=[deployment(other)])[0]["termination_handlers"].values()
+    (handler,) = read(deployments=[deployment(**other)])[0]["termination_handlers"].values()
     # Its own default.
     assert handler.drain_timeout_seconds == 120
-
-
-def beside(name: str, image: str, **env: str) -> dict[str, Any]:
-    variables = [{"name": key, "value": value} for key, value in env.items()]
-    container = {"name": name, "image": image, "env": variables}
-    template = {"spec": {"containers": [container]}}
-    return item(name, metadata={"namespace": "ops"}, spec={"template": template})
 
 
 def test_a_drain_cleaner_is_read_where_it_answers_for_kafkas_namespace() -> None:
     image = "quay.io/strimzi/drain-cleaner:1.6.0"
     found, _ = read(
         deployments=[
-            beside("cleaner", image),
-            beside("off", image, STRIMZI_DRAIN_KAFKA="false"),
-            beside("elsewhere", image, STRIMZI_DRAIN_NAMESPACES="payments"),
+            workload("cleaner", "ops", image),
+            workload("off", "ops", image, STRIMZI_DRAIN_KAFKA="false"),
+            workload("elsewhere", "ops", image, STRIMZI_DRAIN_NAMESPACES="payments"),
         ]
     )
     said = {title: each.drains_kafka for title, each in found["drain_cleaners"].items()}

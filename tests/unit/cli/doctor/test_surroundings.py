@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,34 +22,39 @@ from cli.target import Target
 from core.checks import table
 from core.checks.drift import findings
 from core.checks.facts import Snapshot
-from core.checks.finding import Weight
+from core.checks.finding import Finding, Weight
 from core.cluster import ClusterSpec, parse
 from core.ground.instances import STANDARD_QUOTA
 from core.incidents.joining import Pause
 from handlers.store.documents import Pauses
 from infra.eks.api import ApiError
+from tests.every_case import every_case
 from tests.unit.certificates import issue
-from tests.unit.cli.doctor.test_account import EXPECTED, Lists, cluster, item
+from tests.unit.cli.doctor.test_account import EXPECTED, Lists, cluster
 from tests.unit.cli.doctor.test_account import read as read_cluster
 from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
-from tests.unit.cli.survey.around import CLUSTER
+from tests.unit.cli.survey.around import CLUSTER, refuse
 from tests.unit.cli.survey.changes import (
+    HANDLER,
     both,
+    each_group,
     endpoints,
     nat_gone,
     refreshing,
     routed_to,
+    short,
+    template,
     template_keyed,
+    without_template,
 )
 from tests.unit.cli.survey.changes_of_machines import action, policy
 from tests.unit.cli.survey.machines import own_groups
-from tests.unit.cli.survey.others import surveyed
-from tests.unit.cli.survey.platforms import each_group, short, template, without_template
-from tests.unit.cli.survey.worlds import World, at, bare
+from tests.unit.cli.survey.manifests import workload
+from tests.unit.cli.survey.others import rows, surveyed
+from tests.unit.cli.survey.worlds import Change, World, at, bare
 from tests.unit.core.checks.test_judge import OneKafka
 from tests.unit.infra.programs import description
 
-Change = Callable[[World], object]
 OWNED = {"Key": "kubernetes.io/cluster/shop", "Value": "owned"}
 
 
@@ -62,12 +66,17 @@ def world(change: Change = lambda _: None) -> World:
     return made
 
 
+def machines(made: World, **wanted: Any) -> Machines:
+    usual = {"eks_cluster": "shop", "region": "eu-north-1", "groups": tuple(made.groups)}
+    return Machines(**{**usual, **wanted})
+
+
+def found_in(made: World, **wanted: Any) -> list[Finding]:
+    return table.findings(read(lambda _: made, machines(made, **wanted)))
+
+
 def checks(made: World, **wanted: Any) -> dict[str, Weight]:
-    asked = Machines(
-        eks_cluster="shop", region="eu-north-1", **{"groups": tuple(made.groups), **wanted}
-    )
-    found = table.findings(read(lambda _: made, asked))
-    return {each.check: each.weight for each in found}
+    return {each.check: each.weight for each in found_in(made, **wanted)}
 
 
 full = at("around.subnets.subnet-a", ("eu-north-1a", 1))
@@ -88,11 +97,7 @@ SHIFTED = [{"awayFrom": "eun1-az1", "appliedStatus": "APPLIED"}]
 
 
 def denied(made: World) -> None:
-    def refuse(*_: Any, **__: Any) -> Any:
-        error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
-        raise ClientError(error, "ListManagedResources")
-
-    made.around.list_managed_resources = refuse
+    made.list_managed_resources = lambda **_: refuse("AccessDenied", "ListManagedResources")
 
 
 SAID: dict[str, tuple[Change, dict[str, Weight]]] = {
@@ -133,28 +138,12 @@ FUNCTIONS: dict[str, tuple[Change, dict[str, Weight]]] = {
 
 @pytest.mark.parametrize(("change", "said"), FUNCTIONS.values(), ids=FUNCTIONS.keys())
 def test_functions_in_others_subnets_reach_all(change: Change, said: dict[str, Weight]) -> None:
-    made = world(change)
-    asked = Machines(
-        eks_cluster="shop",
-        region="eu-north-1",
-        groups=tuple(made.groups),
-        function_subnets=("subnet-c",),
-        called=("sqs", "dynamodb", "ec2"),
-    )
-    found = table.findings(read(lambda _: made, asked))
-    assert {each.check: each.weight for each in found} == said
+    called = ("sqs", "dynamodb", "ec2")
+    assert checks(world(change), function_subnets=("subnet-c",), called=called) == said
 
 
 def test_functions_in_a_subnet_that_is_gone_are_found() -> None:
-    made = world()
-    asked = Machines(
-        eks_cluster="shop",
-        region="eu-north-1",
-        groups=tuple(made.groups),
-        function_subnets=("subnet-z",),
-    )
-    found = table.findings(read(lambda _: made, asked))
-    assert [each.check for each in found] == ["function-subnets"]
+    assert {*checks(world(), function_subnets=("subnet-z",))} == {"function-subnets"}
 
 
 def test_the_subnets_of_somebody_elses_groups_are_not_judged() -> None:
@@ -185,9 +174,7 @@ def test_machines_that_are_not_found_are_not_known_to_have_room() -> None:
     ("change", "code"), [(full, 1), (extended, 0), (denied, 2), (lambda _: None, 0)]
 )
 def test_what_stops_a_rotation_has_the_exit_code_of_a_difference(change: Change, code: int) -> None:
-    made = world(change)
-    asked = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
-    found = table.findings(read(lambda _: made, asked))
+    found = found_in(world(change))
     assert diagnosis(found).exit_code == code
     assert diagnosis([FINDING, *found]).exit_code == max(1, code)
 
@@ -207,8 +194,7 @@ def test_whoever_stands_in_for_aws_is_not_asked_for_its_account(url: str, asked:
     made = world(full)
     made.meta = type("Meta", (), {"endpoint_url": url})
     session = type("Session", (), {"client": lambda *_, **__: made})()
-    wanted = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
-    assert bool(surroundings_findings(session, wanted)) == asked
+    assert bool(surroundings_findings(session, machines(made))) == asked
 
 
 def test_an_account_that_cannot_be_asked_at_all_is_unknown_and_costs_nothing_else() -> None:
@@ -237,23 +223,12 @@ adopt:
   eviction_gate: {{image: "registry.example/stillwater-gate:1.4"}}
 """
 GATE = {
-    "spec": {
-        "template": {"spec": {"containers": [{"image": "registry.example/stillwater-gate:1.4"}]}}
-    },
+    **workload("gate", "kube-system", "registry.example/stillwater-gate:1.4"),
     "status": {"availableReplicas": 2},
 }
 TRUSTED = {"webhooks": [{"clientConfig": {"caBundle": "eA=="}}]}
-OPERATOR = {
-    "metadata": {"name": "operator", "namespace": "ops"},
-    "spec": {
-        "template": {
-            "spec": {
-                "serviceAccountName": "strimzi",
-                "containers": [{"name": "o", "image": "quay.io/strimzi/operator:1.2.0"}],
-            }
-        }
-    },
-}
+OPERATOR = workload("operator", "ops", "quay.io/strimzi/operator:1.2.0")
+OPERATOR["spec"]["template"]["spec"]["serviceAccountName"] = "strimzi"
 KAFKA = {"metadata": {"name": "orders", "namespace": "shop-kafka"}, "spec": {"kafka": {}}}
 
 
@@ -287,18 +262,14 @@ class Service:
             raise Missing
 
 
-class Session:
-    def client(self, _service: str, **_options: Any) -> Service:
-        return Service()
-
-
 class Server:
     """An API server that has what is in `held`, and refuses Secrets where told to."""
 
     held: dict[str, Any]
 
-    def judged(self, machines: object) -> None:
-        """Take note of what the doctor asks to have judged around the machines."""
+    def __init__(self) -> None:
+        # What the doctor asks to have judged around the machines.
+        self.judged: list[Any] = []
 
     def get(self, path: str, **_query: object) -> Any:
         assert "/secrets" not in path, "what a Secret holds was asked for"
@@ -332,13 +303,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
         f"{adopted.WEBHOOKS}/{gate}": TRUSTED,
     }
     monkeypatch.setattr(adopted, "eks_api", lambda *_: made)
-    monkeypatch.setattr(adopted.aws, "session", lambda **_: Session())
-
-    def judged(_: object, machines: object) -> list[object]:
-        made.judged(machines)
-        return []
-
-    monkeypatch.setattr(adopted, "surroundings_findings", judged)
+    session = type("Session", (), {"client": lambda *_, **__: Service()})
+    monkeypatch.setattr(adopted.aws, "session", lambda **_: session())
+    monkeypatch.setattr(
+        adopted, "surroundings_findings", lambda _, asked: made.judged.append(asked) or []
+    )
     return made
 
 
@@ -376,10 +345,8 @@ def test_a_strimzi_of_before_v1_is_found(server: Server, tmp_path: Path) -> None
 
 
 def test_functions_in_subnets_call_what_their_rights_name(server: Server, tmp_path: Path) -> None:
-    asked = []
-    server.judged = asked.append
     adopted.examine(described(tmp_path, "watch"))
-    (machines,) = asked
+    (machines,) = server.judged
     assert machines.function_subnets == ("subnet-0123456789abcdef0",)
     assert machines.called >= {"autoscaling", "dynamodb", "ec2", "sqs", "s3"}
     # Slack's function stands outside the VPC.
@@ -420,31 +387,27 @@ def test_a_kafka_that_somebody_deletes_is_found_meanwhile(server: Server, tmp_pa
 
 WARM = {"InstanceReusePolicy": {"ReuseOnScaleIn": True}}
 SHARE = {"InstancesDistribution": {"OnDemandPercentageAboveBaseCapacity": 0}}
-BY_HAND: dict[str, tuple[Callable[[World], object], set[str]]] = {
-    "a maximum lifetime": (each_group(MaxInstanceLifetime=604_800), {"group-lifetime"}),
-    "the load balancer's health": (each_group(HealthCheckType="ELB"), {"group-health"}),
-    "a target of processor time": (policy, {"group-scales-in"}),
-    "nights without nodes": (action, {"group-scales-in"}),
-    "an instance refresh": (refreshing("InProgress"), {"group-refreshing"}),
-    "an instance refresh of last month": (refreshing("Successful"), set()),
-    "a warm pool that takes nodes back": (
-        each_group(WarmPoolConfiguration=WARM),
-        {"group-warm-pool"},
-    ),
-    "a share for spot": (each_group(MixedInstancesPolicy=SHARE), {"group-spot"}),
-    "a template for spot": (template(InstanceMarketOptions={"MarketType": "spot"}), {"group-spot"}),
-    "a template that is gone": (without_template, {"template-gone"}),
+BY_HAND: dict[str, Change] = {
+    "a maximum lifetime => group-lifetime": each_group(MaxInstanceLifetime=604_800),
+    "the load balancer's health => group-health": each_group(HealthCheckType="ELB"),
+    "a target of processor time => group-scales-in": policy,
+    "nights without nodes => group-scales-in": action,
+    "an instance refresh => group-refreshing": refreshing("InProgress"),
+    "an instance refresh of last month =>": refreshing("Successful"),
+    "a warm pool that takes nodes back => group-warm-pool": each_group(WarmPoolConfiguration=WARM),
+    "a share for spot => group-spot": each_group(MixedInstancesPolicy=SHARE),
+    "a template for spot => group-spot": template(InstanceMarketOptions={"MarketType": "spot"}),
+    "a template that is gone => template-gone": without_template,
     # A rotation does so, too: the alerts watch it.
-    "a machine that is not there yet": (short, set()),
+    "a machine that is not there yet =>": short,
 }
 
 
-@pytest.mark.parametrize(("change", "said"), BY_HAND.values(), ids=BY_HAND.keys())
-def test_what_ends_our_machines_is_found(change: Callable[[World], object], said: set[str]) -> None:
+@every_case(("change", "said"), rows(BY_HAND), ids=BY_HAND)
+def test_what_ends_our_machines_is_found(change: Change, said: set[str]) -> None:
     assert set(checks(world(change))) == said
 
 
-IMAGE = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"
 QUEUES = "https://sqs.us-east-1.amazonaws.com/111122223333"
 OURS = next(name for name in EXPECTED.snapshot.queues or {} if name.endswith("-nth"))
 EVERYTHING = [{"operator": "Exists"}]
@@ -453,19 +416,10 @@ EVERYTHING = [{"operator": "Exists"}]
 def handler(
     name: str, namespace: str = "ops", tolerations: Any = (), replicas: int = 1, **env: Any
 ) -> dict[str, Any]:
-    variables = [
-        {"name": key, **(value if isinstance(value, dict) else {"value": value})}
-        for key, value in env.items()
-    ]
-    pod = {
-        "containers": [{"name": name, "image": IMAGE, "env": variables}],
-        "tolerations": list(tolerations),
-    }
-    return item(
-        name,
-        metadata={"namespace": namespace},
-        spec={"template": {"spec": pod}, "replicas": replicas},
-    )
+    made = workload(name, namespace, HANDLER, **env)
+    made["spec"]["replicas"] = replicas
+    made["spec"]["template"]["spec"]["tolerations"] = list(tolerations)
+    return made
 
 
 def queued(queue: str, **given: Any) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """cli.preflight against moto, and against a stand-in for what moto does not serve."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
-from moto import mock_aws
 from rich.console import Console
 
 from cli.aws import Clients, one_line
@@ -31,11 +30,8 @@ REGION = "us-east-1"
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        yield Clients(lambda service, region=REGION: boto3.client(service, region_name=region))
+def aws(aws: None) -> Callable[..., Any]:
+    return Clients(lambda service, region=REGION: boto3.client(service, region_name=region))
 
 
 def read(clients: Callable[..., Any], needs: Needs | None = None) -> tuple[Needs, Account]:

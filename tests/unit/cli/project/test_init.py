@@ -4,6 +4,7 @@ import dataclasses
 import io
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -193,15 +194,20 @@ def test_a_secrets_provider_that_pulumi_knows_is_taken(provider: str) -> None:
     assert render(answers(secrets_provider=provider), RELEASE).own
 
 
-def test_a_typo_loses_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
-    replies = iter(["", "", "us-east", "us-east-2", "a,b,c", "", "three", "3", "", "", ""])
+def person(monkeypatch: pytest.MonkeyPatch, reply: Callable[..., str]) -> Console:
+    """Return a console at which somebody answers so."""
+    console = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     monkeypatch.setattr("sys.stdin", Keyboard())
-    monkeypatch.setattr(person, "input", lambda *_, **__: next(replies))
-    found = command.complete_answers(tmp_path / "own", Given(), command._asking(person))
+    monkeypatch.setattr(console, "input", reply)
+    return console
+
+
+def test_a_typo_loses_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = iter(["", "", "us-east", "us-east-2", "a,b,c", "", "three", "3", "", "", ""])
+    console = person(monkeypatch, lambda *_, **__: next(replies))
+    found = command.complete_answers(tmp_path / "own", Given(), command._asking(console))
     assert (found.region, found.brokers) == ("us-east-2", 3)
-    assert isinstance(person.file, io.StringIO)
-    said = person.file.getvalue()
+    said = console.file.getvalue()
     assert "region is 'us-east'" in said
     assert "zone 'a' is not in us-east-2; one there is named as us-east-2a." in said
     assert "'three' is not a number" in said
@@ -214,7 +220,6 @@ def test_init_says_what_is_missing_and_how_a_shell_gets_there(
     monkeypatch.chdir(tmp_path)
     command.init(Path("an own"), Given(region="ca-west-1", name="orders"), console, came=RELEASE)
     command.init(Path(), Given(region="us-east-1", name="orders"), console, came=RELEASE)
-    assert isinstance(console.file, io.StringIO)
     said = console.file.getvalue()
     assert ", at least " in said
     assert "`stillwater prices fetch --region ca-west-1`" in said
@@ -240,7 +245,6 @@ def test_a_secrets_provider_stands_in_every_stacks_settings(tmp_path: Path) -> N
 def test_what_is_not_given_is_asked_of_a_person_and_has_a_default_for_a_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    person = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     replies = {"The AWS region": "us-east-2", "Brokers": "6"}
     asked = []
 
@@ -248,9 +252,8 @@ def test_what_is_not_given_is_asked_of_a_person_and_has_a_default_for_a_machine(
         asked.append(question)
         return next((r for q, r in replies.items() if question.startswith(q)), "")
 
-    monkeypatch.setattr("sys.stdin", Keyboard())
-    monkeypatch.setattr(person, "input", reply)
-    found = command.complete_answers(tmp_path / "Pay ments", Given(), command._asking(person))
+    asking = command._asking(person(monkeypatch, reply))
+    found = command.complete_answers(tmp_path / "Pay ments", Given(), asking)
     assert (found.name, found.region, found.brokers, len(asked)) == ("pay-ments", "us-east-2", 6, 8)
     assert found.zones == ("us-east-2a", "us-east-2b", "us-east-2c")
 

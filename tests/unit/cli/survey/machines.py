@@ -64,15 +64,9 @@ def provisioned(world: World, *, auto: bool = False, **spec: Any) -> World:
         world.add("deployments", karpenter())
     template = {"expireAfter": "Never", **spec.pop("template", {})}
     disruption = {"consolidationPolicy": "WhenEmpty", **spec.pop("disruption", {})}
-    version = world.versions["karpenter.sh"]
-    world.add(
-        "nodepools",
-        {
-            "apiVersion": f"karpenter.sh/{version}",
-            "metadata": meta("kafka"),
-            "spec": {"template": {"spec": template}, "disruption": disruption, **spec},
-        },
-    )
+    item = {"apiVersion": f"karpenter.sh/{world.versions['karpenter.sh']}"}
+    spec = {"template": {"spec": template}, "disruption": disruption, **spec}
+    world.add("nodepools", item | {"metadata": meta("kafka"), "spec": spec})
     return world
 
 

@@ -6,14 +6,13 @@ from typing import Any, TypeVar
 from cli.survey import command
 from core.checks.finding import Finding
 from core.checks.table import findings
-from tests.unit.cli.survey import machines, worlds
+from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.machines import managed, own_groups, provisioned
-from tests.unit.cli.survey.manifests import meta, storage_class, workload
+from tests.unit.cli.survey.manifests import storage_class, workload
 from tests.unit.cli.survey.worlds import World, bare
 
 T = TypeVar("T")
-SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def rows(table: Mapping[str, T]) -> list[tuple[T, set[str]]]:
@@ -32,38 +31,6 @@ def checks(world: World) -> set[str]:
 def kafka_spec(world: World) -> dict[str, Any]:
     spec: dict[str, Any] = world.only("kafkas")["spec"]["kafka"]
     return spec
-
-
-def olm() -> World:
-    """Strimzi by OLM for every namespace, in a namespace of its own, by digest."""
-    world = own_groups(bare())
-    operator = world.kinds["deployments"][0]
-    template, (container,) = (
-        operator["spec"]["template"],
-        operator["spec"]["template"]["spec"]["containers"],
-    )
-    container["image"] = "registry.redhat.io/amq-streams/strimzi-rhel9-operator@sha256:0a"
-    field = {"fieldRef": {"fieldPath": "metadata.annotations['olm.targetNamespaces']"}}
-    container["env"] = [{"name": "STRIMZI_NAMESPACE", "valueFrom": field}]
-    template["metadata"] = {"annotations": {"olm.targetNamespaces": ""}}
-    return world
-
-
-def olm_elsewhere() -> World:
-    world = olm()
-    template = world.kinds["deployments"][0]["spec"]["template"]
-    template["metadata"]["annotations"]["olm.targetNamespaces"] = "ops,other"
-    return world
-
-
-def own_namespace_operator() -> World:
-    """Strimzi as its YAML files install it: it watches where it stands, which is elsewhere."""
-    world = own_groups(bare())
-    field = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
-    world.kinds["deployments"][0] = workload(
-        "strimzi-cluster-operator", "ops", "strimzi/operator:1.2.0", STRIMZI_NAMESPACE=field
-    )
-    return world
 
 
 def terraform_aws_eks() -> World:
@@ -89,14 +56,18 @@ def combined() -> World:
     return world
 
 
-def keepers(world: World) -> None:
-    """Add three ZooKeeper pods, each on a node of its own."""
-    for number, zone in enumerate(worlds.ZONES):
-        name = f"orders-zookeeper-{number}"
-        keeper = worlds.kafka_pod(name, "orders", "shop-kafka", ())
-        keeper["metadata"]["labels"]["strimzi.io/name"] = "orders-zookeeper"
+def keepers(
+    world: World, *places: tuple[str, str], ready: str = "True", name: str = "orders-zookeeper"
+) -> None:
+    """Add ZooKeeper's pods on these nodes in these zones, or three, each on a node of its own."""
+    usual = [(f"node-of-{name}-{n}", zone) for n, zone in enumerate(worlds.ZONES)]
+    for number, (node, zone) in enumerate(places or usual):
+        keeper = worlds.kafka_pod(f"{name}-{number}", "orders", "shop-kafka", ())
+        keeper["metadata"]["labels"]["strimzi.io/name"] = name
+        keeper["spec"]["nodeName"] = node
+        keeper["status"]["conditions"][0]["status"] = ready
         world.add("pods", keeper)
-        worlds.node(world, f"node-of-{name}", zone, f"i-{name}")
+        worlds.node(world, node, zone, f"i-{node}")
 
 
 def zookeeper_era() -> World:
@@ -124,49 +95,7 @@ def zookeeper_era() -> World:
     return world
 
 
-def local_nvme() -> World:
-    world = own_groups(bare())
-    for each, held in zip(world.kinds["persistentvolumes"], world.kinds["nodes"], strict=True):
-        name = held["metadata"]["name"]
-        term = {"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}
-        each["spec"] |= {
-            "csi": None,
-            "local": {"path": "/mnt/nvme"},
-            "persistentVolumeReclaimPolicy": "Delete",
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}},
-        }
-    world.kinds["storageclasses"] = [
-        storage_class("fast", provisioner="kubernetes.io/no-provisioner")
-        | {"allowVolumeExpansion": False}
-    ]
-    return world
-
-
-def karpenter_before_v1() -> World:
-    world = bare()
-    world.versions["karpenter.sh"] = "v1beta1"
-    provisioned(
-        world, disruption={"consolidationPolicy": "WhenUnderutilized", "expireAfter": "Never"}
-    )
-    del world.only("nodepools")["spec"]["template"]["spec"]["expireAfter"]
-    return world
-
-
-def karpenter_with_reasons() -> World:
-    """Drift only, one at a time: a budget of 0 for what is empty or underutilized."""
-    never = {"nodes": "0", "reasons": ["Empty", "Underutilized"]}
-    budgets = [never, {"nodes": "1", "reasons": ["Drifted"]}]
-    return provisioned(
-        bare(), disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": budgets}
-    )
-
-
-def karpenter_weekend() -> World:
-    """A budget that holds at night does not hold by day."""
-    night = {"nodes": "0", "schedule": "0 22 * * *", "duration": "8h"}
-    return provisioned(
-        bare(), disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": [night]}
-    )
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def autoscaled(*args: str, safe: str | None = None) -> World:
@@ -177,13 +106,6 @@ def autoscaled(*args: str, safe: str | None = None) -> World:
     )
     for each in world.kinds["pods"]:
         each["metadata"]["annotations"] = {SAFE: safe} if safe else {}
-    return world
-
-
-def spot() -> World:
-    world = own_groups(bare())
-    for each in world.instances.values():
-        each["InstanceLifecycle"] = "spot"
     return world
 
 
@@ -198,49 +120,6 @@ def two_kafkas() -> World:
             each["spec"]["terminationGracePeriodSeconds"] = 30
             each["metadata"]["name"] += "-lab"
     return provisioned(world)
-
-
-def argued_handler() -> World:
-    """Settings as arguments, as one's own manifests may have them."""
-    world = own_groups(bare())
-    world.kinds["deployments"] = [
-        each for each in world.kinds["deployments"] if each["metadata"]["name"] != "nth"
-    ]
-    image = "mirror.example/aws-node-termination-handler:v1.25.6"
-    flags = ("--enable-sqs-termination-draining=true", "--check-tag-before-draining=false")
-    flags = (*flags, "--node-termination-grace-period", "900", f"--queue-url={worlds.QUEUE_URL}")
-    world.add("deployments", workload("nth", "ops", image, *flags))
-    return world
-
-
-def imds_beside_managed_groups() -> World:
-    world = managed(bare())
-    image = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"
-    world.add("daemonsets", workload("nth", "kube-system", image))
-    return world
-
-
-def karpenter_that_never_consolidates() -> World:
-    return provisioned(
-        bare(),
-        disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "Never"},
-    )
-
-
-def windows_beside() -> World:
-    """NTH's chart for two operating systems: a DaemonSet each."""
-    world = own_groups(bare())
-    image = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6-windows"
-    other = world.add("daemonsets", workload("nth-win", "ops", image))
-    other["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "windows"}
-    return world
-
-
-def mirrored_operator() -> World:
-    world = own_groups(bare())
-    (container,) = world.kinds["deployments"][0]["spec"]["template"]["spec"]["containers"]
-    container["image"] = "registry.example/platform/strimzi-kafka-operator:1.2.0-hardened"
-    return world
 
 
 def changed(build: Callable[[], World], change: Callable[[World], object]) -> Callable[[], World]:
@@ -259,34 +138,6 @@ def own() -> World:
 def every(world: World, kind: str, **spec: Any) -> None:
     for each in world.kinds[kind]:
         each["spec"].update(spec)
-
-
-def old_hook(world: World) -> None:
-    """NTH's README: 300 s, then CONTINUE, and a queue that forgets as soon."""
-    for name, item in world.groups.items():
-        del item["InstanceLifecyclePolicy"]
-        world.hooks[name] = [machines.hook(HeartbeatTimeout=300, DefaultResult="CONTINUE")]
-    world.kept_seconds = 300
-
-
-def webhook_gone(world: World) -> None:
-    world.kinds["services"] = []
-    world.kinds["deployments"] = [
-        each for each in world.kinds["deployments"] if "cleaner" not in str(each)
-    ]
-    world.only("poddisruptionbudgets")["spec"]["minAvailable"] = 5
-
-
-def bitnami(world: World) -> None:
-    world.add("statefulsets", workload("kafka", "legacy", "docker.io/bitnami/kafka:3.7"))
-    world.add("statefulsets", workload("ui", "legacy", "provectuslabs/kafka-ui:v0.7"))
-    world.add("statefulsets", workload("exporter", "legacy", "danielqsj/kafka-exporter"))
-    world.add("kafkaclusters", {"metadata": meta("koper", "legacy")})
-
-
-def said_by_strimzi(world: World, kind: str) -> None:
-    said = {"type": kind, "status": "True", "message": "the pool has 2 nodes"}
-    world.only("kafkas")["status"] = {"conditions": [said]}
 
 
 def bound(world: World) -> None:

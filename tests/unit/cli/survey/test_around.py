@@ -2,44 +2,31 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
-
-import pytest
-from botocore.exceptions import ClientError
 
 from core.checks.finding import Weight
 from core.ground.instances import STANDARD_QUOTA
 from tests.every_case import every_case
-from tests.unit.cli.survey import around, worlds
-from tests.unit.cli.survey.around import SERVICE_ROLE
+from tests.unit.cli.survey import around
+from tests.unit.cli.survey.around import SERVICE_ROLE, refuse
 from tests.unit.cli.survey.changes import (
     KEY,
-    PRIVATE,
-    blackhole,
+    added,
     both,
-    checked_disk,
-    endpoint_of_api_server,
     endpoints,
-    keyed,
-    launching,
     nat_gone,
     no_default_route,
     of_ecr,
-    one_nat,
-    profile,
     role,
     routed_to,
-    snapshots,
-    system,
-    tagged,
+    template,
     template_keyed,
-    vanished,
 )
-from tests.unit.cli.survey.machines import provisioned
+from tests.unit.cli.survey.machines import hook
 from tests.unit.cli.survey.manifests import workload
-from tests.unit.cli.survey.others import changed, checks, every, own, rows, surveyed
-from tests.unit.cli.survey.platforms import template
-from tests.unit.cli.survey.worlds import Change, World, at, bare
+from tests.unit.cli.survey.others import changed, checks, own, rows, surveyed
+from tests.unit.cli.survey.worlds import Change, World, at, bind, more
 
 SOON = datetime.now(UTC) + timedelta(days=20)
 EXTENDED = {
@@ -47,6 +34,7 @@ EXTENDED = {
     "status": "extended-support",
     "endOfExtendedSupportDate": around.FAR,
 }
+plane, version = partial(at, "around.cluster"), partial(at, "around.versions.0")
 GROUP_ARN = "arn:aws:autoscaling:eu-north-1:1:autoScalingGroup:0:autoScalingGroupName/{}"
 
 
@@ -54,20 +42,12 @@ def free(zone: str, addresses: int) -> Change:
     return at(f"around.subnets.subnet-{zone}", (f"eu-north-1{zone}", addresses))
 
 
-def plane(**said: Any) -> Change:
-    return at("around.cluster", **said)
-
-
-def version(**said: Any) -> Change:
-    return at("around.versions.0", **said)
-
-
-def shifted(arn: str, **said: Any) -> Callable[[World], None]:
+def shifted(arn: str, **said: Any) -> Change:
     shift = {"appliedStatus": "APPLIED", "awayFrom": "eun1-az1", "expiryTime": around.FAR, **said}
-    return lambda world: world.around.managed.append({"arn": arn, "zonalShifts": [shift]})
+    return more("around.managed", {"arn": arn, "zonalShifts": [shift]})
 
 
-def told(category: str, *entities: str, service: str = "EC2") -> Callable[[World], None]:
+def told(category: str, *entities: str, service: str = "EC2") -> Change:
     event = {
         "arn": "arn:aws:health:it",
         "service": service,
@@ -77,48 +57,90 @@ def told(category: str, *entities: str, service: str = "EC2") -> Callable[[World
         "startTime": around.FAR,
     }
 
-    def change(world: World) -> None:
-        world.around.events.append(event)
-        world.around.entities += [{"eventArn": event["arn"], "entityValue": e} for e in entities]
-
-    return change
+    named = [{"eventArn": event["arn"], "entityValue": each} for each in entities]
+    return both(more("around.events", event), more("around.entities", *named))
 
 
-def behind(**said: str) -> Callable[[World], None]:
+def behind(**said: str) -> Change:
     """Brokers behind a load balancer, whose target group says something."""
-
-    def change(world: World) -> None:
-        worlds.bind(world, "aws-load-balancer-controller:v3.5.0", "shop-kafka", "orders")
-        gate = {"conditionType": "target-health.elbv2.k8s.aws/boot"}
-        every(world, "pods", readinessGates=[gate])
-        world.around.said.update(said)
-
-    return change
-
-
-def custom_networking(world: World) -> None:
-    said = {"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"}
-    world.add("daemonsets", workload("aws-node", "kube-system", "amazon-k8s-cni:v1.20", **said))
+    image = "aws-load-balancer-controller:v3.5.0"
+    gate = {"conditionType": "target-health.elbv2.k8s.aws/boot"}
+    return both(
+        lambda world: bind(world, image, "shop-kafka", "orders"),
+        at("pods.*.spec", readinessGates=[gate]),
+        lambda world: world.around.said.update(said),
+    )
 
 
-def arm_beside(world: World) -> None:
-    """Machines of other families, and spot, count for other quotas."""
-    cores = {"CoreCount": 400, "ThreadsPerCore": 1}
-    world.around.machines += [
-        {"InstanceId": "i-g", "InstanceType": "g5.48xlarge", "CpuOptions": cores},
-        {"InstanceId": "i-x", "InstanceType": "x2gd.metal", "CpuOptions": cores},
-        {
-            "InstanceId": "i-s",
-            "InstanceType": "m7g.metal",
-            "CpuOptions": cores,
-            "InstanceLifecycle": "spot",
-        },
-        {"InstanceId": "i-m", "InstanceType": "m7g.metal", "CpuOptions": {"CoreCount": 90}},
-    ]
+CUSTOM_NETWORKING = added(
+    "daemonsets",
+    workload(
+        *("aws-node", "kube-system", "amazon-k8s-cni:v1.20"),
+        AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG="true",
+    ),
+)
+CORES = {"CpuOptions": {"CoreCount": 400, "ThreadsPerCore": 1}}
+# Machines of other families, and spot, count for other quotas.
+BESIDE = more(
+    "around.machines",
+    {"InstanceId": "i-g", "InstanceType": "g5.48xlarge", **CORES},
+    {"InstanceId": "i-x", "InstanceType": "x2gd.metal", **CORES},
+    {"InstanceId": "i-s", "InstanceType": "m7g.metal", "InstanceLifecycle": "spot", **CORES},
+    {"InstanceId": "i-m", "InstanceType": "m7g.metal", "CpuOptions": {"CoreCount": 90}},
+)
 
 
-AROUND: dict[str, Callable[[World], object]] = {
-    "nothing =>": lambda _: None,
+DISK = "vol-data-orders-mains-0"
+# What a VPC without a way to the internet has, for nodes and for the roles of pods.
+PRIVATE = ("ec2", "ecr.api", "ecr.dkr", "s3", "sts")
+# As people save: all zones by the NAT gateway of the first.
+one_nat = at("routes.*.-1.NatGatewayId", "nat-a")
+
+
+def keyed(key: str = KEY, **said: Any) -> Change:
+    """Encrypt the first broker's disk under a key of which something is said."""
+    disks = at("around.disks", **{DISK: {"KmsKeyId": key}})
+    return both(disks, lambda world: world.key.update(said))
+
+
+def vanished(name: str, **named: Any) -> Change:
+    """Let a template name something that is gone."""
+    return both(template(**named), lambda world: world.vanished.add(name))
+
+
+def launching(**said: Any) -> Change:
+    usual = {"LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}
+    return more("hooks.first", hook(**usual, **said))
+
+
+def endpoint_of_api_server(*, private: bool) -> Change:
+    return plane(resourcesVpcConfig={"endpointPrivateAccess": private})
+
+
+def checked_disk(status: str, name: str, said: str) -> Change:
+    found = {"Status": status, "Details": [{"Name": name, "Status": said}]}
+    return at("checked", [{"VolumeId": DISK, "VolumeStatus": found}])
+
+
+def snapshots(count: int) -> Change:
+    return at("snapshots", [{"VolumeId": DISK, "State": "pending"}] * count)
+
+
+def profile(namespace: str, **said: Any) -> Change:
+    return at("profiles", all=[{"namespace": namespace, **said}])
+
+
+def tagged(**tags: str) -> Change:
+    given = [{"Key": key.replace("_", " "), "Value": value} for key, value in tags.items()]
+    return at("instances.*", Tags=given)
+
+
+def system(image: str) -> Change:
+    return at("nodes.*.status.nodeInfo", {"osImage": image})
+
+
+ROOT = "arn:aws:iam::111122223333:root"
+AROUND: dict[str, Change] = {
     "one address in a zone => subnet-full": free("a", 1),
     "none in a zone where no node of Kafka is =>": free("d", 0),
     "five addresses => subnet-tight": free("b", 5),
@@ -126,18 +148,18 @@ AROUND: dict[str, Callable[[World], object]] = {
     "groups that name no subnets => subnet-unknown": lambda w: [
         group.pop("VPCZoneIdentifier") for group in w.groups.values()
     ],
-    "pods in other subnets => subnet-elsewhere": custom_networking,
+    "pods in other subnets => subnet-elsewhere": CUSTOM_NETWORKING,
     "one address and pods in other subnets => subnet-elsewhere subnet-tight": both(
-        custom_networking, free("a", 1)),
-    "a quota that is full => quota-machines": lambda w: w.around.limits.update(
-        {STANDARD_QUOTA: 13}),
+        CUSTOM_NETWORKING, free("a", 1)),
+    "a quota that is full => quota-machines": at(
+        f"around.limits.{STANDARD_QUOTA}", 13),
     "others' machines of other quotas =>": both(
-        arm_beside, lambda w: w.around.limits.update({STANDARD_QUOTA: 105})),
+        BESIDE, at(f"around.limits.{STANDARD_QUOTA}", 105)),
     "machines of no type => quota-unknown": lambda w: [
         each.pop("InstanceType") for each in w.instances.values()
     ],
     "disks up to the quota => quota-disks": lambda w: w.around.gib.append(511_990),
-    "extended support => support-extended": lambda w: w.around.versions.__setitem__(0, EXTENDED),
+    "extended support => support-extended": at("around.versions.0", EXTENDED),
     "support that is over => support-over": version(versionStatus="UNSUPPORTED"),
     "a version that EKS does not list => support-unknown": plane(version="1.37"),
     "an upgrade by AWS in three weeks => support-ends": both(
@@ -148,20 +170,18 @@ AROUND: dict[str, Callable[[World], object]] = {
     "a cluster that is deleted => cluster-deleting": plane(status="DELETING"),
     "a cluster that EKS calls ill => cluster-issues": plane(
         health={"issues": [{"code": "Ec2SubnetNotFound"}]}),
-    "kubelets of long ago => kubelet-skew": lambda w: [
-        n.update(status={**n["status"], "nodeInfo": {"kubeletVersion": "v1.30.4-eks-0"}})
-        for n in w.kinds["nodes"]
-    ],
-    "an insight => upgrade-insights": lambda w: w.around.insights.append(
+    "kubelets of long ago => kubelet-skew": at(
+        "nodes.*.status.nodeInfo", {"kubeletVersion": "v1.30.4-eks-0"}),
+    "an insight => upgrade-insights": more("around.insights",
         {"id": "0", "name": "Kubelet version skew", "insightStatus": {"status": "ERROR"}}),
     "a cluster that is shifted => zone-shifted": shifted(around.CLUSTER),
     "a group that is shifted => zone-shifted": shifted(
         GROUP_ARN.format("asg-of-node-of-orders-mains-0")),
     "a shift that gave way =>": shifted(around.CLUSTER, appliedStatus="NOT_APPLIED"),
     "somebody else's balancer that is shifted => zone-shifted": shifted("arn:aws:other"),
-    "autoshift => autoshift": lambda w: w.around.managed.append(
+    "autoshift => autoshift": more("around.managed",
         {"arn": around.CLUSTER, "zonalAutoshiftStatus": "ENABLED"}),
-    "autoshift of somebody else's =>": lambda w: w.around.managed.append(
+    "autoshift of somebody else's =>": more("around.managed",
         {"arn": "arn:o", "zonalAutoshiftStatus": "ENABLED"}),
     "an issue of EC2's => health-issue": told("issue"),
     "a change of a volume => health-scheduled": told(
@@ -181,91 +201,18 @@ AROUND: dict[str, Callable[[World], object]] = {
         **{"target_health_state.unhealthy.connection_termination.enabled": "false"}),
     "clients' addresses => client-ip": behind(**{"preserve_client_ip.enabled": "true"}),
     "a target group that is gone => target-group-gone": both(
-        behind(), lambda w: setattr(w.around, "gone", True)),
+        behind(), at("around.gone", True)),
     "a binding that names none => target-group-unnamed": both(
         behind(), lambda w: w.only("targetgroupbindings")["spec"].pop("targetGroupARN")),
     "one by its name =>": both(behind(),
         lambda w: w.only("targetgroupbindings")["spec"].update(
             targetGroupARN=None, targetGroupName="boot")),
-}  # fmt: skip
-
-
-@every_case(("change", "said"), rows(AROUND), ids=AROUND)
-def test_what_stands_in_a_rotations_way(change: Callable[[World], object], said: set[str]) -> None:
-    assert checks(changed(own, change)()) == said
-
-
-def test_karpenters_nodes_are_counted_by_the_subnets_they_stand_in() -> None:
-    world = provisioned(bare())
-    free("c", 0)(world)
-    assert checks(world) == {"subnet-full"}
-
-
-def test_a_hook_shorter_than_the_delay_of_nodes_as_targets_is_said() -> None:
-    world = own()
-    behind(**{"deregistration_delay.timeout_seconds": "3600"})(world)
-    world.only("targetgroupbindings")["spec"]["targetType"] = "instance"
-    assert "deregistration" in checks(world)
-
-
-CALLS = (
-    *("describe_subnets", "describe_volumes", "list_aws_default_service_quotas"),
-    *("list_service_quotas", "describe_cluster_versions", "list_insights"),
-    *("list_managed_resources", "describe_events", "describe_affected_entities"),
-    *("describe_cluster", "describe_target_groups", "attributes"),
-)
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_what_is_denied_of_the_account_is_unknown_and_costs_nothing_else(
-    call: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = own()
-    both(behind(), told("issue"))(world)
-
-    def denied(*_: Any, **__: Any) -> Any:
-        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, call)
-
-    monkeypatch.setattr(around.Around, call, denied)
-    found = surveyed(world)
-    unread = [each for each in found if each.weight is Weight.UNKNOWN]
-    assert len(unread) == 1
-    assert "AccessDenied" in unread[0].evidence
-    assert {each.check for each in found} <= {"unread", "health-issue"}
-
-
-def test_without_a_plan_of_support_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any, **__: Any) -> Any:
-        error = {"Error": {"Code": "SubscriptionRequiredException", "Message": "no"}}
-        raise ClientError(error, "DescribeEvents")
-
-    monkeypatch.setattr(around.Around, "describe_events", refused)
-    (said,) = surveyed(own())
-    assert said.check == "health-unasked"
-    assert said.evidence.startswith("unknown: its API answers only")
-
-
-def test_a_cluster_that_nobody_names_is_unknown() -> None:
-    from cli.survey import command  # noqa: PLC0415
-    from core.checks.table import findings  # noqa: PLC0415
-
-    world = own()
-    (said,) = findings(command.read(world, world.client, None))
-    assert (said.check, said.weight) == ("unread", Weight.UNKNOWN)
-    assert said.subject == "control plane, fargate profiles, upgrade insights"
-    assert "--context" in said.evidence
-
-
-ROOT = "arn:aws:iam::111122223333:root"
-
-ACCOUNT: dict[str, Change] = {
     # Ways to AWS.
-    "a NAT gateway per zone =>": lambda _: None,
     "one NAT gateway for all => nat-one-zone": one_nat,
     "a NAT gateway of the region =>": both(one_nat, lambda w: w.nats.update({"nat-a": "none"})),
     "an internet gateway =>": routed_to(GatewayId="igw-1"),
     "a transit gateway =>": routed_to(TransitGatewayId="tgw-1"),
-    "a route that leads nowhere => route-gone": blackhole,
+    "a route that leads nowhere => route-gone": at("routes.b.-1.State", "blackhole"),
     "a route table that nobody lists => route-unseen": lambda w: w.routes.pop("b"),
     "a NAT gateway that was deleted => route-gone": nat_gone,
     "a private cluster with its endpoints =>": both(
@@ -344,15 +291,38 @@ ACCOUNT: dict[str, Change] = {
     "machines with tags of their own =>": tagged(team="data"),
     "Amazon Linux 2 => image-ended": system("Amazon Linux 2"),
     "Amazon Linux 2023 =>": system("Amazon Linux 2023.9.20261101"),
-    "an Outpost => outpost": lambda w: [
-        each.update(OutpostArn="arn:outpost/op-1") for each in w.instances.values()
-    ],
+    "an Outpost => outpost": at("instances.*", OutpostArn="arn:outpost/op-1"),
     "a Fargate profile for web =>": profile("web"),
     "a Fargate profile for all => fargate-takes": profile("*"),
-    "a Fargate profile for some of these =>": profile("shop-*", team="web"),
+    "a Fargate profile for some of these =>": profile("shop-*", labels={"team": "web"}),
 }  # fmt: skip
 
 
-@every_case(("change", "said"), rows(ACCOUNT), ids=ACCOUNT)
-def test_what_the_account_keeps_from_a_replacement_is_found(change: Change, said: set[str]) -> None:
+@every_case(("change", "said"), rows(AROUND), ids=AROUND)
+def test_what_stands_in_a_rotations_way(change: Callable[[World], object], said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
+
+
+def test_a_hook_shorter_than_the_delay_of_nodes_as_targets_is_said() -> None:
+    slow = behind(**{"deregistration_delay.timeout_seconds": "3600"})
+    by_node = at("targetgroupbindings.0.spec.targetType", "instance")
+    assert "deregistration" in checks(changed(own, both(slow, by_node))())
+
+
+def test_without_a_plan_of_support_it_is_said_why() -> None:
+    world = own()
+    world.describe_events = lambda **_: refuse("SubscriptionRequiredException", "DescribeEvents")
+    (said,) = surveyed(world)
+    assert said.check == "health-unasked"
+    assert said.evidence.startswith("unknown: its API answers only")
+
+
+def test_a_cluster_that_nobody_names_is_unknown() -> None:
+    from cli.survey import command  # noqa: PLC0415
+    from core.checks.table import findings  # noqa: PLC0415
+
+    world = own()
+    (said,) = findings(command.read(world, world.client, None))
+    assert (said.check, said.weight) == ("unread", Weight.UNKNOWN)
+    assert said.subject == "control plane, fargate profiles, upgrade insights"
+    assert "--context" in said.evidence

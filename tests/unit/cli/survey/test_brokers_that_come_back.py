@@ -1,34 +1,37 @@
 """Whether a broker that leaves comes back: what its pod asks for, and what the cluster refuses."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-import pytest
 
 from core.checks.finding import Weight
 from tests.every_case import every_case
-from tests.unit.cli.survey.changes import ALIKE, container_of, deployment, first, of_driver, without
-from tests.unit.cli.survey.changes_of_machines import deleted, nodes_labelled
-from tests.unit.cli.survey.machines import managed, provisioned
+from tests.unit.cli.survey.changes import (
+    ALIKE,
+    MUTATING,
+    added,
+    both,
+    container_of,
+    deleted,
+    deployment,
+    nodes_labelled,
+    of_driver,
+    webhook,
+    without,
+)
+from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class
-from tests.unit.cli.survey.others import bound, checks, every, kafka_spec, own, rows, surveyed
+from tests.unit.cli.survey.others import bound, changed, checks, own, rows, surveyed
 from tests.unit.cli.survey.worlds import Change, World, at, bare
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 HOST = "kubernetes.io/hostname"
 AUTO_MODE_GATES = "eks.amazonaws.com/pod-readiness-gate-inject"
-MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
+asked = partial(webhook, "", "pods", "CREATE")
+ASKED = asked(kind=MUTATING)
 SHARE = "share.coordinator.state.topic"
+pods = partial(at, "pods.*.spec")
 REMOTE = "rlmm.config.remote.log.metadata.topic"
-
-
-def configured(**settings: Any) -> Change:
-    given = {key.replace("_", "."): value for key, value in settings.items()}
-    return lambda world: kafka_spec(world)["config"].update(given)
-
-
-def pods(**spec: Any) -> Change:
-    return lambda world: every(world, "pods", **spec)
 
 
 def apart(term: Item) -> Change:
@@ -36,18 +39,18 @@ def apart(term: Item) -> Change:
 
 
 def marked(annotation: str) -> Change:
-    return first("pods", lambda item: item["metadata"]["annotations"].update({annotation: "true"}))
+    return at("pods.0.metadata.annotations", **{annotation: "true"})
 
 
 def heap(options: str) -> Change:
     given = [{"name": "KAFKA_HEAP_OPTS", "value": options}]
-    return first("pods", lambda item: item["spec"]["containers"][0].update(env=given))
+    return at("pods.0.spec.containers.0.env", given)
 
 
 def ended(reason: str, code: int) -> Change:
     last = {"terminated": {"reason": reason, "exitCode": code}}
     status = [{"name": "kafka", "restartCount": 1, "lastState": last}]
-    return first("pods", lambda item: item["status"].update(containerStatuses=status))
+    return at("pods.0.status", containerStatuses=status)
 
 
 def choosing(key: str, value: str) -> Change:
@@ -81,53 +84,32 @@ def of_versions(*versions: str) -> Change:
 
 
 def claim(**status: Any) -> Change:
-    return first("persistentvolumeclaims", lambda item: item.update(status=status))
+    return at("persistentvolumeclaims.0.status", status)
 
 
-def of_class(**parameters: str) -> Change:
-    made = storage_class("fast", parameters=parameters)
-    return lambda world: world.kinds.update(storageclasses=[made])
+def of_class(kind: str) -> Change:
+    return at("storageclasses", [storage_class("fast", parameters={"type": kind})])
 
 
-def asked(kind: str, *resources: str, answered: bool = False, **more: Any) -> Change:
-    """Add a webhook, whose Service is gone unless somebody answers."""
-    operations = more.pop("operations", ["CREATE"])
-    webhook = {
-        "name": "it.example.io",
-        "rules": [{"apiGroups": [""], "resources": list(resources), "operations": operations}],
-        "clientConfig": {"service": {"namespace": "ops", "name": "it"}},
-        **more,
-    }
-
-    def made(world: World) -> None:
-        if answered:
-            world.add("services", {"metadata": meta("it", "ops"), "spec": {}})
-        world.add(kind, {"metadata": meta("it"), "webhooks": [webhook]})
-
-    return made
+IN_TREE = at("persistentvolumes.*.spec", csi=None, awsElasticBlockStore={"volumeID": "vol-1"})
 
 
 def quota(namespace: str, most: str) -> Change:
     status = {"hard": {"pods": most, "limits.memory": "96Gi"}, "used": {"pods": "6"}}
     item = {"metadata": meta("q", namespace), "status": status}
-    return lambda world: world.add("resourcequotas", item)
+    return added("resourcequotas", item)
+
+
+# As Strimzi's restricted provider makes containers.
+RESTRICTED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+}
 
 
 def enforced(level: str) -> Change:
     return at("namespaces.0.metadata.labels", {"pod-security.kubernetes.io/enforce": level})
-
-
-def restricted(world: World) -> None:
-    """As Strimzi's restricted provider makes pods."""
-    every(world, "pods", securityContext={"seccompProfile": {"type": "RuntimeDefault"}})
-    own = {
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
-        "runAsNonRoot": True,
-    }
-    for each in world.kinds["pods"]:
-        for container in each["spec"]["containers"]:
-            container["securityContext"] = own
 
 
 def selecting(labels: str) -> Change:
@@ -135,58 +117,42 @@ def selecting(labels: str) -> Change:
     return container_of("strimzi/operator", lambda c: c["env"].append(given))
 
 
-def down(name: str) -> Change:
-    def made(world: World) -> None:
-        for each in world.kinds["deployments"]:
-            if each["metadata"]["name"] == name:
-                each["status"] = {"replicas": 2, "unavailableReplicas": 2}
-
-    return made
-
-
-def in_tree(world: World) -> None:
-    every(world, "persistentvolumes", csi=None, awsElasticBlockStore={"volumeID": "vol-1"})
+def down(position: int) -> Change:
+    return at(f"deployments.{position}.status", {"replicas": 2, "unavailableReplicas": 2})
 
 
 def balancer(**spec: Any) -> Change:
     made = service_of("outside", "shop-kafka", {"strimzi.io/name": "orders-kafka"})
     made["spec"] |= {"type": "LoadBalancer", **spec}
-    return lambda world: world.add("services", made)
+    return added("services", made)
 
 
-def gated(world: World) -> None:
-    bound(world)
-    every(world, "pods", readinessGates=[{"conditionType": "target-health.elbv2.k8s.aws/boot"}])
-
-
-def rarely_preferred(world: World) -> None:
-    """Serve the bindings in another version than the one that the group prefers."""
-    bound(world)
-    world.versions["elbv2.k8s.aws"] = "v2"
-    world.only_in["targetgroupbindings"] = "v1beta1"
+gated = both(bound, pods(readinessGates=[{"conditionType": "target-health.elbv2.k8s.aws/boot"}]))
 
 
 FOUND: dict[str, Change] = {
     # Deleted, or about to be.
-    "a Kafka that is deleted => deleted": first("kafkas", deleted),
-    "a node pool that is deleted => deleted": first("kafkanodepools", deleted),
-    "a namespace that ends => deleted": lambda w: w.only("namespaces").update(
-        status={"phase": "Terminating"}),
+    "a Kafka that is deleted => deleted": deleted("kafkas"),
+    "a node pool that is deleted => deleted": deleted("kafkanodepools"),
+    "a namespace that ends => deleted": at(
+        "namespaces.0.status", {"phase": "Terminating"}),
     "a pod that is deleted with its claim => pod-marked": marked("strimzi.io/delete-pod-and-pvc"),
     "a pod that is rolled => pod-marked": marked("strimzi.io/manual-rolling-update"),
     "an operator for pod sets alone => operator-partial": container_of("strimzi/operator",
         lambda c: c["env"].append(
             {"name": "STRIMZI_POD_SET_RECONCILIATION_ONLY", "value": "true"})),
     "an operator for other labels => operator-missing": selecting("team=web"),
-    "an operator for these labels =>": lambda w: (selecting("team=data")(w),
-        w.only("kafkas")["metadata"].update(labels={"team": "data"})),
+    "an operator for these labels =>": both(
+        selecting("team=data"), at("kafkas.0.metadata.labels", {"team": "data"})),
     # Settings.
-    "share groups' state of one replica => replication": lambda w: kafka_spec(w)["config"].update(
-        {f"{SHARE}.replication.factor": 1}),
-    "tiers' metadata of one replica => replication": lambda w: kafka_spec(w)["config"].update(
-        {f"{REMOTE}.replication.factor": 1}),
-    "tiers =>": configured(remote_log_storage_system_enable=True),
-    "more replicas than brokers => too-few-brokers": configured(default_replication_factor=5),
+    "share groups' state of one replica => replication": at(
+        "kafkas.0.spec.kafka.config", **{f"{SHARE}.replication.factor": 1}),
+    "tiers' metadata of one replica => replication": at(
+        "kafkas.0.spec.kafka.config", **{f"{REMOTE}.replication.factor": 1}),
+    "tiers =>": at(
+        "kafkas.0.spec.kafka.config", **{"remote.log.storage.system.enable": True}),
+    "more replicas than brokers => too-few-brokers": at(
+        "kafkas.0.spec.kafka.config", **{"default.replication.factor": 5}),
     # Memory.
     "a heap of all the memory => heap": heap("-Xms8g -Xmx8g"),
     "a heap of half the memory =>": heap("-Xms4g -Xmx4096m"),
@@ -206,11 +172,11 @@ FOUND: dict[str, Change] = {
             {"topologyKey": HOST, "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule",
                 "labelSelector": ALIKE}]),
     "a label that the nodes lost => node-unfit": pods(nodeSelector={"pool": "kafka"}),
-    "a label that the nodes have =>": lambda w: (pods(nodeSelector={"pool": "kafka"})(w),
-        nodes_labelled(pool="kafka")(w)),
+    "a label that the nodes have =>": both(
+        pods(nodeSelector={"pool": "kafka"}), nodes_labelled(pool="kafka")),
     "an affinity that the nodes do not meet => node-unfit": choosing("pool", "kafka"),
-    "an affinity that the nodes meet =>": lambda w: (choosing("pool", "kafka")(w),
-        nodes_labelled(pool="kafka")(w)),
+    "an affinity that the nodes meet =>": both(
+        choosing("pool", "kafka"), nodes_labelled(pool="kafka")),
     "hosts by name => pinned": pinned,
     "nodes by name => pinned": pinned_by_field,
     "pods that bear a cordon => tolerates-cordon": pods(tolerations=[{"operator": "Exists"}]),
@@ -222,52 +188,54 @@ FOUND: dict[str, Change] = {
     "two patches of one version =>": of_versions("v1.34.0", "v1.34.1"),
     # Volumes.
     "no driver => csi-missing": without("ebs-csi"),
-    "a driver that is down => csi-missing": down("ebs-csi-controller"),
-    "volumes of old without the driver => csi-missing": lambda w: (in_tree(w),
-        without("ebs-csi")(w)),
-    "volumes of old with the driver =>": in_tree,
+    "a driver that is down => csi-missing": down(3),
+    "volumes of old without the driver => csi-missing": both(
+        IN_TREE, without("ebs-csi")),
+    "volumes of old with the driver =>": IN_TREE,
     "a size that cannot be => claim-stuck": claim(
         allocatedResourceStatuses={"storage": "ControllerResizeInfeasible"}),
     "a class that cannot be => claim-stuck": claim(modifyVolumeStatus={"status": "Infeasible"}),
     "a change that failed => claim-stuck": claim(
         conditions=[{"type": "ControllerResizeError", "status": "True"}]),
     "a claim that grows =>": claim(conditions=[{"type": "Resizing", "status": "True"}]),
-    "magnetic disks => slow-volume": of_class(type="sc1"),
-    "io2 =>": of_class(type="io2"),
+    "magnetic disks => slow-volume": of_class("sc1"),
+    "io2 =>": of_class("io2"),
     # What is asked before a pod is made.
-    "a webhook for pods that is gone => pods-refused": asked(MUTATING, "pods"),
-    "one that validates => pods-refused": asked(VALIDATING, "pods"),
-    "one that lets pass =>": asked(MUTATING, "pods", failurePolicy="Ignore"),
-    "one that answers =>": asked(MUTATING, "pods", answered=True),
+    "a webhook for pods that is gone => pods-refused": ASKED,
+    "one that validates => pods-refused": asked(),
+    "one that lets pass =>": asked(kind=MUTATING, failurePolicy="Ignore"),
+    "one that answers =>": both(ASKED,
+        added("services", {"metadata": meta("gone", "ops"), "spec": {}})),
     "one for other namespaces =>": asked(
-        MUTATING, "pods", namespaceSelector={"matchLabels": {"team": "web"}}),
+        kind=MUTATING, namespaceSelector={"matchLabels": {"team": "web"}}),
     "one for other pods =>": asked(
-        MUTATING, "pods", objectSelector={"matchLabels": {"app": "web"}}),
-    "one for Deployments =>": asked(MUTATING, "deployments"),
-    "one for changes of pods =>": asked(MUTATING, "pods", operations=["UPDATE"]),
+        kind=MUTATING, objectSelector={"matchLabels": {"app": "web"}}),
+    "one for Deployments =>": webhook("", "deployments", "CREATE", kind=MUTATING),
+    "one for changes of pods =>": webhook("", "pods", "UPDATE", kind=MUTATING),
     "a quota below what runs => quota": quota("shop-kafka", "4"),
     "a quota that is used up =>": quota("shop-kafka", "6"),
     "a quota elsewhere =>": quota("web", "4"),
     "Pod Security that came later => pods-refused": enforced("restricted"),
     "Pod Security that lets them =>": enforced("baseline"),
-    "Pod Security, and pods that meet it =>": lambda w: (enforced("restricted")(w), restricted(w)),
-    "DNS that is down => essential-down": lambda w: (deployment("eks/coredns:v1.12")(w),
-        down("it")(w)),
+    "Pod Security, and pods that meet it =>": both(enforced("restricted"),
+        pods(securityContext={"seccompProfile": {"type": "RuntimeDefault"}}),
+        at("pods.*.spec.containers.*", securityContext=RESTRICTED)),
+    "DNS that is down => essential-down": both(
+        deployment("eks/coredns:v1.12"), down(-1)),
     "DNS that runs =>": deployment("eks/coredns:v1.12"),
     # Who sends clients.
     "a load balancer over nodes => targets-by-node": balancer(),
     "a load balancer of somebody else's =>": balancer(loadBalancerClass="tailscale"),
-    "bindings in another version => gate-missing lbc-backoff": rarely_preferred,
-    "a controller of load balancers that is down => lbc-down lbc-backoff": lambda w: (gated(w),
-        down("lbc")(w)),
+    "bindings in another version => gate-missing lbc-backoff": both(bound,
+        at("versions", **{"elbv2.k8s.aws": "v2"}), at("only_in", targetgroupbindings="v1beta1")),
+    "a controller of load balancers that is down => lbc-down lbc-backoff": both(
+        gated, down(-1)),
 }  # fmt: skip
 
 
 @every_case(("change", "said"), rows(FOUND), ids=FOUND)
 def test_what_keeps_a_broker_from_coming_back_is_found(change: Change, said: set[str]) -> None:
-    world = own()
-    change(world)
-    assert checks(world) == said
+    assert checks(changed(own, change)()) == said
 
 
 def auto_mode() -> World:
@@ -305,21 +273,6 @@ def test_what_auto_mode_has_is_not_missed(build: Callable[[], World], said: set[
     assert checks(build()) == {"auto-mode", *said}
 
 
-def test_pods_that_bear_a_cordon_are_found_on_managed_node_groups_too() -> None:
-    world = managed(bare())
-    pods(tolerations=[{"operator": "Exists"}])(world)
-    assert checks(world) == {"managed-node-group", "tolerates-cordon"}
-
-
-@pytest.mark.parametrize(
-    "kind", ["clusterroles", "clusterrolebindings", "roles", "rolebindings", "resourcequotas"]
-)
-def test_what_may_not_be_listed_of_the_rest_is_unknown(kind: str) -> None:
-    world = own()
-    world.refused = {kind}
-    assert checks(world) == {"unread"}
-
-
 def test_a_refused_mutating_webhook_listing_is_unknown() -> None:
     world = own()
     world.refused = {MUTATING}
@@ -335,7 +288,6 @@ def test_a_tool_that_is_known_by_its_image_is_found_without_a_look_at_roles() ->
 
 
 def test_a_webhook_on_conditions_is_no_certain_refusal() -> None:
-    world = own()
-    asked(MUTATING, "pods", matchConditions=[{"name": "x", "expression": "false"}])(world)
-    (found,) = surveyed(world)
+    sometimes = asked(kind=MUTATING, matchConditions=[{"name": "x", "expression": "false"}])
+    (found,) = surveyed(changed(own, sometimes)())
     assert (found.check, found.weight) == ("pods-refused", Weight.UNKNOWN)

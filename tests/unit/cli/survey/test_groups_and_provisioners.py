@@ -1,36 +1,26 @@
 """Machines below a Kafka: what ends them, who replaces them, and what never will."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from core.checks.finding import Weight
 from tests.every_case import every_case
-from tests.unit.cli.survey.changes import deployment, group_of, refreshing
-from tests.unit.cli.survey.changes_of_machines import (
-    CAPACITY_TYPE,
-    EVICTING,
-    UNDERUTILIZED,
-    ZONE,
-    action,
-    allowed,
-    checked,
-    controller,
+from tests.unit.cli.survey.changes import (
+    HANDLER,
+    added,
+    both,
     deleted,
+    deployment,
+    each_group,
+    group_of,
     instance,
-    karpenters,
     nodes_labelled,
-    nodes_noted,
-    of_eks,
-    of_pool,
-    policy,
-    pool_status,
-    requiring,
-    started_by,
-    suspended,
-    without_controller,
+    refreshing,
+    without,
 )
-from tests.unit.cli.survey.machines import managed, provisioned
-from tests.unit.cli.survey.manifests import Item, workload
+from tests.unit.cli.survey.changes_of_machines import action, karpenters, of_eks, policy, started_by
+from tests.unit.cli.survey.machines import karpenter, provisioned
+from tests.unit.cli.survey.manifests import Item, meta, workload
 from tests.unit.cli.survey.others import (
     autoscaled,
     bound,
@@ -42,27 +32,100 @@ from tests.unit.cli.survey.others import (
     surveyed,
     zookeeper_era,
 )
-from tests.unit.cli.survey.platforms import each_group
-from tests.unit.cli.survey.worlds import ZONES, Change, World, at, bare
+from tests.unit.cli.survey.worlds import ZONES, Change, World, at, bare, more
 
-NTH = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"
 IN_SERVICE = {"InstanceId": "i-x", "LifecycleState": "InService", "HealthStatus": "Healthy"}
 PENDING = {"InstanceId": "i-y", "LifecycleState": "Pending"}
-SPOT_TOO = {"template": requiring(CAPACITY_TYPE, "In", ["spot", "on-demand"])}
 TAKES_CUSTOM = "--skip-nodes-with-custom-controller-pods=false"
 OCEAN = "us-docker.pkg.dev/spotit-today/container-labs/ocean-kubernetes-controller:2"
 NO_ROOM = {"code": "InsufficientFreeAddresses", "message": "subnet-1 is full"}
 
+CAPACITY_TYPE, ZONE = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone"
+UNDERUTILIZED = {"consolidationPolicy": "WhenEmptyOrUnderutilized"}
+CPU = {"TargetValue": 50.0, "PredefinedMetricSpecification": {}}
+EVICTING = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
+
+
+def suspended(*processes: str) -> Change:
+    given = [{"ProcessName": each} for each in processes]
+    return each_group(SuspendedProcesses=given)
+
+
+def checked(**said: str) -> Change:
+    given = {key: {"Status": status} for key, status in said.items()}
+    return lambda world: world.impaired.update({min(world.instances): given})
+
+
+def requiring(key: str, operator: str, values: Iterable[str]) -> Item:
+    return {"requirements": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+def pool_status(**status: Any) -> Change:
+    return at("nodepools.0.status", status)
+
+
+SPOT_TOO = {"template": requiring(CAPACITY_TYPE, "In", ["spot", "on-demand"])}
+WITHOUT_KARPENTER = without("karpenter/controller")
+
+
+def nodes_noted(key: str) -> Change:
+    return at("nodes.*.metadata.annotations", {key: "true"})
+
+
+def controller(**env: str) -> Change:
+    """Exchange Karpenter's controller."""
+    return both(WITHOUT_KARPENTER, lambda world: world.add("deployments", karpenter(**env)))
+
+
+def allowed(image: str, rule: Item, *, kind: str = "deployments", within: str = "") -> Change:
+    """Run a program whose account has a role, everywhere or in one namespace."""
+
+    item = workload("it", "tools", image)
+    item["spec"]["template"]["spec"]["serviceAccountName"] = "cycler"
+    if kind == "cronjobs":
+        item["spec"] = {"jobTemplate": {"spec": item["spec"]}}
+    named = meta("it", within or None)
+    prefix, role = ("", "Role") if within else ("cluster", "ClusterRole")
+    subject = {"kind": "ServiceAccount", "name": "cycler", "namespace": "tools"}
+    binding = {"metadata": named, "roleRef": {"kind": role, "name": "it"}, "subjects": [subject]}
+    return both(
+        added(kind, item),
+        added(f"{prefix}roles", {"metadata": named, "rules": [rule]}),
+        added(f"{prefix}rolebindings", binding),
+    )
+
+
+def scaling_policy(**said: Any) -> Change:
+    """Give the first group a scaling policy."""
+    given = {"PolicyName": "cpu", "Enabled": True, **said}
+    return lambda world: world.policies.update({min(world.groups): [given]})
+
+
+TARGET = scaling_policy(PolicyType="TargetTrackingScaling", TargetTrackingConfiguration=CPU)
+
+
+def scheduled_action(**said: int) -> Change:
+    """Give the first group a scheduled action."""
+    given = {"ScheduledActionName": "night", "Recurrence": "0 20 * * *", **said}
+    return lambda world: world.actions.update({min(world.groups): [given]})
+
+
+def condition(kind: str, status: str) -> Change:
+    return more("nodes.0.status.conditions", {"type": kind, "status": status})
+
+
+TAINT = {"key": "kafka", "effect": "NoSchedule"}
+TAINTED = at("nodes.0.spec", taints=[TAINT])
 GROUPS: dict[str, Change] = {
     "a group that is deleted => group-deleted": group_of(Status="Delete in progress"),
     "VPC Lattice's opinion => group-health": group_of(HealthCheckType="EC2,VPC_LATTICE"),
     "EBS's opinion => group-health": group_of(HealthCheckType="EC2,EBS"),
-    "a policy whose process is suspended =>": lambda w: (suspended("AlarmNotification")(w),
-        policy(w)),
-    "a policy beside another suspended process => group-scales-in": lambda w: (
-        suspended("ScheduledActions")(w), policy(w)),
-    "an action whose process is suspended =>": lambda w: (suspended("ScheduledActions")(w),
-        action(w)),
+    "a policy whose process is suspended =>": both(
+        suspended("AlarmNotification"), policy),
+    "a policy beside another suspended process => group-scales-in": both(
+        suspended("ScheduledActions"), policy),
+    "an action whose process is suspended =>": both(
+        suspended("ScheduledActions"), action),
     "launch before terminate =>": group_of(InstanceMaintenancePolicy={"MinHealthyPercentage": 100}),
     "capacity rebalancing, on demand =>": group_of(CapacityRebalance=True),
     "a warm pool of stopped machines =>": group_of(
@@ -106,7 +169,50 @@ GROUPS: dict[str, Change] = {
     "who may do anything =>": allowed(
         "quay.io/argoproj/argocd:v3", {"resources": ["*"], "verbs": ["*"]}),
     "two termination handlers => nth-several nth-mode nth-timeout": lambda w: w.add(
-        "daemonsets", workload("imds", "kube-system", NTH)),
+        "daemonsets", workload("imds", "kube-system", HANDLER)),
+    "a target of processor time => group-scales-in": TARGET,
+    "a target that only raises =>": scaling_policy(PolicyType="TargetTrackingScaling",
+        TargetTrackingConfiguration={**CPU, "DisableScaleIn": True}),
+    "steps down => group-scales-in": scaling_policy(PolicyType="StepScaling",
+        AdjustmentType="ChangeInCapacity",
+        StepAdjustments=[{"ScalingAdjustment": 1}, {"ScalingAdjustment": -1}]),
+    "steps up =>": scaling_policy(PolicyType="StepScaling", AdjustmentType="ChangeInCapacity",
+        StepAdjustments=[{"ScalingAdjustment": 1}]),
+    "an exact size => group-scales-in": scaling_policy(
+        AdjustmentType="ExactCapacity", ScalingAdjustment=1),
+    "a policy that is off =>": scaling_policy(
+        AdjustmentType="ExactCapacity", ScalingAdjustment=1, Enabled=False),
+    "a forecast =>": scaling_policy(PolicyType="PredictiveScaling"),
+    "instances protected from scale-in =>": both(
+        TARGET, group_of(Instances=[{"InstanceId": "i-x", "ProtectedFromScaleIn": True}])),
+    "nights without nodes => group-scales-in": scheduled_action(MinSize=0, DesiredCapacity=0),
+    "nights with fewer at most => group-scales-in": scheduled_action(MaxSize=0),
+    "nights with as many =>": scheduled_action(MinSize=1, DesiredCapacity=1, MaxSize=2),
+    "a warm pool that takes nodes back => group-warm-pool": group_of(
+        WarmPoolConfiguration={"InstanceReusePolicy": {"ReuseOnScaleIn": True}}),
+    "a cordoned node => node-leaving": at("nodes.0.spec", unschedulable=True),
+    "a node that is deleted => node-leaving": deleted("nodes"),
+    "a node that an autoscaler has chosen => node-leaving": at(
+        "nodes.0.spec", taints=[{"key": "ToBeDeletedByClusterAutoscaler"}]),
+    "a tainted node =>": both(
+        TAINTED, at("pods.*.spec", tolerations=[{**TAINT, "operator": "Exists"}])),
+    "a node with a taint that its pods do not tolerate => node-unfit": TAINTED,
+    "a full disk => node-unwell": condition("DiskPressure", "True"),
+    "a sick kernel => node-unwell": condition("KernelReady", "False"),
+    "a node as it should be =>": condition("KernelReady", "True"),
+    "a condition of somebody's own =>": condition("FrequentKubeletRestart", "False"),
+    "brokers without memory of their own => best-effort": at(
+        "pods.*.status", qosClass="BestEffort"),
+    "brokers with a limit above their request =>": at("pods.*.status", qosClass="Burstable"),
+    "a budget that lets what is not ready go => budget-unready": at(
+        "poddisruptionbudgets.*.spec", unhealthyPodEvictionPolicy="AlwaysAllow"),
+    "a budget that says what is usual =>": at(
+        "poddisruptionbudgets.*.spec", unhealthyPodEvictionPolicy="IfHealthyBudget"),
+    "a binding to nodes => targets-by-node lbc-backoff": both(
+        bound, at("targetgroupbindings.*.spec.targetType", "instance")),
+    "the Vertical Pod Autoscaler => evictor": deployment(
+        "registry.k8s.io/autoscaling/vpa-updater:1.5.1"),
+    "CAST AI => evictor": deployment("us-docker.pkg.dev/castai-hub/library/evictor:0.31"),
 }  # fmt: skip
 EKS: dict[str, Callable[[], World]] = {
     "degraded => managed-degraded": of_eks(status="DEGRADED", health={"issues": [NO_ROOM]}),
@@ -118,6 +224,11 @@ EKS: dict[str, Callable[[], World]] = {
         capacityType="ON_DEMAND", launchTemplate={"id": "lt-1", "version": "3"}
     ),
     "half of two at once =>": of_eks(updateConfig={"maxUnavailablePercentage": 50}),
+    "repaired by EKS => managed-repair": of_eks(nodeRepairConfig={"enabled": True}),
+    "updated now => managed-updating": of_eks(status="UPDATING"),
+    "below pods that bear a cordon => tolerates-cordon": changed(
+        of_eks(), at("pods.*.spec", tolerations=[{"operator": "Exists"}])
+    ),
     "two at once => managed-update": of_eks(updateConfig={"maxUnavailable": 2}),
 }
 PROVISIONED: dict[str, Callable[[], World], Change | None] = {
@@ -127,7 +238,7 @@ PROVISIONED: dict[str, Callable[[], World], Change | None] = {
         karpenters(replicas=6, limits={"nodes": "6"}), pool_status(nodes=6)),
     "nodes that say do-not-disrupt =>": changed(
         karpenters(disruption=UNDERUTILIZED), nodes_noted("karpenter.sh/do-not-disrupt")),
-    "a pool that is deleted => karpenter-deleted": changed(karpenters(), of_pool(deleted)),
+    "a pool that is deleted => karpenter-deleted": changed(karpenters(), deleted("nodepools")),
     "a pool that is not ready => karpenter-stuck": changed(karpenters(),
         pool_status(conditions=[{"type": "Ready", "status": "False", "message": "no class"}])),
     "a pool that is ready =>": changed(
@@ -166,10 +277,17 @@ PROVISIONED: dict[str, Callable[[], World], Change | None] = {
         karpenters(), controller(INTERRUPTION_QUEUE="")),
     "a controller of old, told by a ConfigMap => unread": changed(
         karpenters(), controller(CLUSTER_NAME="", INTERRUPTION_QUEUE="")),
-    "no controller => karpenter-missing": changed(karpenters(), without_controller),
-    "a controller that is down => karpenter-missing": changed(karpenters(), controller(down=True)),
+    "no controller => karpenter-missing": changed(karpenters(), WITHOUT_KARPENTER),
+    "a controller that is down => karpenter-missing": changed(karpenters(),
+        at("deployments.-1.status", {"replicas": 2, "unavailableReplicas": 2})),
     "Auto Mode with two minutes for a drain => auto-mode karpenter-grace": lambda: provisioned(
         bare(), auto=True, template={"terminationGracePeriod": "2m"}),
+    "nodes without addresses => subnet-full": changed(
+        karpenters(), at("around.subnets.subnet-c", ("eu-north-1c", 0))),
+    "Karpenter's mark on a node => node-leaving": changed(karpenters(),
+        at("nodes.0.spec", taints=[{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])),
+    "a controller that repairs nodes by itself => karpenter-repair": changed(
+        karpenters(), controller(FEATURE_GATES="SpotToSpotConsolidation=false,NodeRepair=true")),
     # Cluster Autoscaler.
     "Cluster Autoscaler and a StatefulSet => zookeeper strimzi-before-v1 autoscaler": changed(
         zookeeper_era,
@@ -208,121 +326,6 @@ def test_what_eks_says_of_a_group_is_in_the_finding() -> None:
 def test_a_share_that_is_one_node_today_is_not_called_no_budget() -> None:
     (found,) = surveyed(karpenters(disruption=UNDERUTILIZED)())
     assert "a budget of 10% is one node at a time while the pool is small" in found.evidence
-
-
-CPU = {"TargetValue": 50.0, "PredefinedMetricSpecification": {}}
-
-
-def scaling_policy(**said: Any) -> Callable[[World], object]:
-    """Give the first group a scaling policy."""
-    given = {"PolicyName": "cpu", "Enabled": True, **said}
-    return lambda world: world.policies.update({min(world.groups): [given]})
-
-
-def scheduled_action(**said: int) -> Callable[[World], object]:
-    """Give the first group a scheduled action."""
-    given = {"ScheduledActionName": "night", "Recurrence": "0 20 * * *", **said}
-    return lambda world: world.actions.update({min(world.groups): [given]})
-
-
-def node(change: Callable[[Item], object]) -> Callable[[World], object]:
-    return lambda world: change(world.kinds["nodes"][0])
-
-
-def condition(kind: str, status: str) -> Callable[[World], object]:
-    given = {"type": kind, "status": status}
-    return node(lambda item: item["status"]["conditions"].append(given))
-
-
-def tainted(key: str, *, tolerated: bool) -> Callable[[World], object]:
-    def change(world: World) -> None:
-        taint = {"key": key, "effect": "NoSchedule"}
-        world.kinds["nodes"][0]["spec"]["taints"] = [taint]
-        if tolerated:
-            every(world, "pods", tolerations=[{**taint, "operator": "Exists"}])
-
-    return change
-
-
-def evictor(image: str) -> Callable[[World], object]:
-    return lambda world: world.add("deployments", workload("it", "ops", image))
-
-
-def by_node(world: World) -> None:
-    bound(world)
-    at("targetgroupbindings.*.spec.targetType", "instance")(world)
-
-
-def protected(world: World) -> None:
-    scaling_policy(PolicyType="TargetTrackingScaling", TargetTrackingConfiguration=CPU)(world)
-    group_of(Instances=[{"InstanceId": "i-x", "ProtectedFromScaleIn": True}])(world)
-
-
-ENDS: dict[str, Callable[[World], object]] = {
-    "a target of processor time => group-scales-in": scaling_policy(
-        PolicyType="TargetTrackingScaling", TargetTrackingConfiguration=CPU),
-    "a target that only raises =>": scaling_policy(PolicyType="TargetTrackingScaling",
-        TargetTrackingConfiguration={**CPU, "DisableScaleIn": True}),
-    "steps down => group-scales-in": scaling_policy(PolicyType="StepScaling",
-        AdjustmentType="ChangeInCapacity",
-        StepAdjustments=[{"ScalingAdjustment": 1}, {"ScalingAdjustment": -1}]),
-    "steps up =>": scaling_policy(PolicyType="StepScaling", AdjustmentType="ChangeInCapacity",
-        StepAdjustments=[{"ScalingAdjustment": 1}]),
-    "an exact size => group-scales-in": scaling_policy(
-        AdjustmentType="ExactCapacity", ScalingAdjustment=1),
-    "a policy that is off =>": scaling_policy(
-        AdjustmentType="ExactCapacity", ScalingAdjustment=1, Enabled=False),
-    "a forecast =>": scaling_policy(PolicyType="PredictiveScaling"),
-    "instances protected from scale-in =>": protected,
-    "nights without nodes => group-scales-in": scheduled_action(MinSize=0, DesiredCapacity=0),
-    "nights with fewer at most => group-scales-in": scheduled_action(MaxSize=0),
-    "nights with as many =>": scheduled_action(MinSize=1, DesiredCapacity=1, MaxSize=2),
-    "a warm pool that takes nodes back => group-warm-pool": group_of(
-        WarmPoolConfiguration={"InstanceReusePolicy": {"ReuseOnScaleIn": True}}),
-    "a warm pool =>": group_of(WarmPoolConfiguration={"MinSize": 1}),
-    "a cordoned node => node-leaving": node(lambda item: item["spec"].update(unschedulable=True)),
-    "a node that is deleted => node-leaving": node(
-        lambda item: item["metadata"].update(deletionTimestamp="2026-11-01T00:00:00Z")),
-    "a node that an autoscaler has chosen => node-leaving": node(
-        lambda item: item["spec"].update(taints=[{"key": "ToBeDeletedByClusterAutoscaler"}])),
-    "a tainted node =>": tainted("kafka", tolerated=True),
-    "a node with a taint that its pods do not tolerate => node-unfit": tainted(
-        "kafka", tolerated=False),
-    "a full disk => node-unwell": condition("DiskPressure", "True"),
-    "a sick kernel => node-unwell": condition("KernelReady", "False"),
-    "a node as it should be =>": condition("KernelReady", "True"),
-    "a condition of somebody's own =>": condition("FrequentKubeletRestart", "False"),
-    "brokers without memory of their own => best-effort": at(
-        "pods.*.status", qosClass="BestEffort"),
-    "brokers with a limit above their request =>": at("pods.*.status", qosClass="Burstable"),
-    "a budget that lets what is not ready go => budget-unready": lambda world: every(
-        world, "poddisruptionbudgets", unhealthyPodEvictionPolicy="AlwaysAllow"),
-    "a budget that says what is usual =>": lambda world: every(
-        world, "poddisruptionbudgets", unhealthyPodEvictionPolicy="IfHealthyBudget"),
-    "a binding to nodes => targets-by-node lbc-backoff": by_node,
-    "the Vertical Pod Autoscaler => evictor": evictor(
-        "registry.k8s.io/autoscaling/vpa-updater:1.5.1"),
-    "CAST AI => evictor": evictor("us-docker.pkg.dev/castai-hub/library/evictor:0.31"),
-    "Spot Ocean => evictor": evictor(
-        "us-docker.pkg.dev/spotit-today/container-labs/ocean-kubernetes-controller:2"),
-}  # fmt: skip
-
-
-@every_case(("change", "said"), rows(ENDS), ids=ENDS)
-def test_who_ends_nodes_or_pods_is_found(change: Callable[[World], object], said: set[str]) -> None:
-    assert checks(changed(own, change)()) == said
-
-
-def test_eks_repairing_a_managed_group_is_found() -> None:
-    found = checks(managed(bare(), nodeRepairConfig={"enabled": True}))
-    assert found == {"managed-node-group", "managed-repair"}
-
-
-def test_karpenters_mark_is_a_node_that_leaves() -> None:
-    world = provisioned(bare())
-    taint = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
-    world.kinds["nodes"][0]["spec"]["taints"] = [taint]
-    assert checks(world) == {"node-leaving"}
 
 
 def test_of_many_pages_the_last_is_read_and_the_groups_name_is_in_the_finding() -> None:

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -19,10 +20,10 @@ from tests.every_case import every_case
 from tests.unit.certificates import issue
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.around import CLUSTER
-from tests.unit.cli.survey.changes import container_of, handler, role
+from tests.unit.cli.survey.changes import added, container_of, handler, role
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import Item, meta
-from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, rows, surveyed
+from tests.unit.cli.survey.others import changed, checks, every, own, rows, surveyed
 from tests.unit.cli.survey.test_around import behind, both
 from tests.unit.cli.survey.test_hidden_dangers import AHEAD, asked_for_pods
 from tests.unit.cli.survey.test_survey import Recorded, operations
@@ -62,28 +63,19 @@ SOON, OVER = (
     datetime.fromtimestamp(NOW.timestamp() + 5 * 86_400, UTC),
     datetime(2021, 1, 1, tzinfo=UTC),
 )
+probed = partial(at, "pods.*.spec.containers.0")
 OF_HELM = {"meta.helm.sh/release-name": "strimzi", "meta.helm.sh/release-namespace": "ops"}
 
 
-def probed(**probes: Item) -> Change:
-    return at("pods.*.spec.containers.0", **probes)
-
-
-def image(name: str) -> Change:
-    return container_of("termination-handler", lambda container: container.update(image=name))
+def handler_of(image: str) -> Change:
+    return container_of("termination-handler", lambda container: container.update(image=image))
 
 
 def named_by_id(world: World) -> None:
     """Nodes as nodeadm names them with InstanceIdNodeName."""
-    for instance in world.instances.values():
-        instance["PrivateDnsName"] = "ip-10-2-143-153.eu-north-1.compute.internal"
+    at("instances.*", PrivateDnsName="ip-10-2-143-153.eu-north-1.compute.internal")(world)
     for node in world.kinds["nodes"]:
         node["metadata"]["labels"]["kubernetes.io/hostname"] = node["metadata"]["name"]
-
-
-def made_again(world: World) -> None:
-    role("shop-nodes", mode="API", known=("shop-nodes",))(world)
-    world.role_made = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 def spare(*, taken: int = 0, driver: str | None = "ebs.csi.aws.com") -> Change:
@@ -104,14 +96,10 @@ def spare(*, taken: int = 0, driver: str | None = "ebs.csi.aws.com") -> Change:
 
 
 def attached(world: World, node: str, volume: str, **status: Any) -> None:
-    spec = {
-        "attacher": "ebs.csi.aws.com",
-        "nodeName": node,
-        "source": {"persistentVolumeName": volume},
-    }
-    world.add(
-        "volumeattachments", {"metadata": meta(f"csi-{volume}"), "spec": spec, "status": status}
-    )
+    source = {"persistentVolumeName": volume}
+    spec = {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": source}
+    item = {"metadata": meta(f"csi-{volume}"), "spec": spec, "status": status}
+    world.add("volumeattachments", item)
 
 
 def detach_error(world: World) -> None:
@@ -126,31 +114,24 @@ def claim(**status: Any) -> Change:
 def listener(end: datetime | None, *, own_chain: bool = False, **spec: Any) -> Change:
     """A listener with TLS, with the certificates that Strimzi's status shows of it."""
 
-    def made(world: World) -> None:
-        (asked,) = kafka_spec(world)["listeners"]
-        asked["tls"] = True
-        if own_chain:
-            chain = {"secretName": "ours", "certificate": "tls.crt", "key": "tls.key"}
-            asked["configuration"] = {"brokerCertChainAndKey": chain}
-        world.only("kafkas")["spec"].update(spec)
-        above = issue("ca", None)
-        pems = [] if end is None else [issue("it", above if own_chain else None, end)]
-        shown = {"name": "tls", "certificates": [each.certificate_pem for each in pems]}
-        world.only("kafkas")["status"] = {"listeners": [shown]}
-
-    return made
+    above = issue("ca", None) if own_chain else None
+    chain = {"secretName": "ours", "certificate": "tls.crt", "key": "tls.key"}
+    asked = {"tls": True, "configuration": {"brokerCertChainAndKey": chain} if own_chain else None}
+    pems = [] if end is None else [issue("it", above, end).certificate_pem]
+    return both(
+        at("kafkas.0.spec.kafka.listeners.0", **asked),
+        lambda world: world.only("kafkas")["spec"].update(spec),
+        at("kafkas.0.status", {"listeners": [{"name": "tls", "certificates": pems}]}),
+    )
 
 
 def pending(status: str, name: str = "strimzi") -> Change:
-    def made(world: World) -> None:
-        world.kinds["deployments"][0]["metadata"]["annotations"] = OF_HELM
-        marks = {"owner": "helm", "name": name, "status": status, "version": "7"}
-        made_at = "2026-11-28T09:00:00Z"
-        item = {"metadata": meta(f"sh.helm.release.v1.{name}.v7", "ops", labels=marks)}
-        item["metadata"]["creationTimestamp"] = made_at
-        world.add("secrets", item)
-
-    return made
+    marks = {"owner": "helm", "name": name, "status": status, "version": "7"}
+    made = {"labels": marks, "creationTimestamp": "2026-11-28T09:00:00Z"}
+    return both(
+        at("deployments.0.metadata.annotations", OF_HELM),
+        added("secrets", {"metadata": meta(f"sh.helm.release.v1.{name}.v7", "ops", **made)}),
+    )
 
 
 FOUND: dict[str, Change] = {
@@ -165,17 +146,19 @@ FOUND: dict[str, Change] = {
         livenessProbe={"exec": {"command": ["/opt/alive"]}}),
     "Strimzi's own command =>": probed(
         livenessProbe={"exec": {"command": ["/opt/kafka/kafka_liveness.sh"]}}),
-    "a handler that completes no hook => nth-completes-none": image(
+    "a handler that completes no hook => nth-completes-none": handler_of(
         "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.21.0@sha256:0a"),
-    "a handler of no version => nth-version": image(
+    "a handler of no version => nth-version": handler_of(
         "registry.example/aws-node-termination-handler@sha256:0a"),
     "nodes named by instance id => nth-lookup": named_by_id,
     "nodes named so, looked up by providerID =>": both(
         named_by_id, handler(USE_PROVIDER_ID="true")),
-    "an access entry older than its role => node-role-older": made_again,
+    "an access entry older than its role => node-role-older": both(
+        role("shop-nodes", mode="API", known=("shop-nodes",)),
+        at("role_made", datetime(2026, 11, 20, tzinfo=UTC))),
     "an access entry of people's type => node-role": both(
         role("shop-nodes", mode="API_AND_CONFIG_MAP", known=("shop-nodes",), mapped="shop-nodes"),
-        lambda world: world.entry.update(type="STANDARD")),
+        at("entry", type="STANDARD")),
     "an idle node with a slot =>": spare(taken=1),
     "an idle node without a slot => node-takes-none": spare(taken=2),
     "an idle node without EBS's driver => node-takes-none": spare(driver=None),
@@ -194,11 +177,10 @@ FOUND: dict[str, Change] = {
     "a certificate of one's own that is over => certificate-ends": listener(OVER, own_chain=True),
     "a listener that shows no certificate => certificate-end": listener(None),
     "a webhook whose authority ends => trust-ends": asked_for_pods(None, SOON),
-    "a webhook whose authority lasts =>": asked_for_pods(None, AHEAD),
     "an upgrade that did not end => release-pending": pending("pending-upgrade"),
     "Secrets that nobody may list => unread": lambda world: world.refused.add("secrets"),
-    "a scheduler of one's own => scheduler": lambda world: every(
-        world, "pods", schedulerName="volcano"),
+    "a scheduler of one's own => scheduler": at(
+        "pods.*.spec", schedulerName="volcano"),
 }  # fmt: skip
 
 

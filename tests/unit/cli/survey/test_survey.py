@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 from botocore import xform_name
-from botocore.exceptions import ClientError
 from botocore.session import get_session
 from botocore.validate import ParamValidator
 from rich.console import Console
@@ -25,14 +24,21 @@ from core.checks.table import findings
 from core.ground.errors import StillwaterError
 from infra.eks.api import ApiError
 from tests.unit.cli.survey import worlds
-from tests.unit.cli.survey.around import CLUSTER
-from tests.unit.cli.survey.changes import of_ecr, role
+from tests.unit.cli.survey.around import CLUSTER, refuse
+from tests.unit.cli.survey.changes import (
+    by_configuration,
+    container_of,
+    of_ecr,
+    role,
+    short,
+    template,
+    without,
+)
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.others import bound, changed, checks, kafka_spec, own, surveyed
-from tests.unit.cli.survey.platforms import by_configuration, short, template
 from tests.unit.cli.survey.test_around import behind, told
-from tests.unit.cli.survey.worlds import World, bare
+from tests.unit.cli.survey.worlds import Change, World, at, bare
 
 
 def examined(monkeypatch: pytest.MonkeyPatch, world: World) -> command.Survey:
@@ -126,11 +132,7 @@ def test_an_operators_account_is_noted_for_the_gate(monkeypatch: pytest.MonkeyPa
     noted = done.description.replace("#  ", "  ").replace("image: ...", "image: gate:1.4")
     gate = yaml.safe_load(noted)["adopt"]["eviction_gate"]
     assert gate == {"image": "gate:1.4", "operators": ["system:serviceaccount:ops:default"]}
-    (operator,) = (
-        each
-        for each in world.kinds["deployments"]
-        if each["metadata"]["name"] == "strimzi-cluster-operator"
-    )
+    operator = world.kinds["deployments"][0]
     operator["metadata"]["namespace"] = "shop-kafka"
     operator["spec"]["template"]["spec"]["serviceAccountName"] = "strimzi-cluster-operator"
     assert "eviction_gate" not in examined(monkeypatch, world).description
@@ -140,9 +142,7 @@ def test_without_a_handler_the_description_drains_alone(monkeypatch: pytest.Monk
     world = own_groups(bare())
     done = examined(monkeypatch, world)
     assert "drainer" not in done.description
-    world.kinds["deployments"] = [
-        each for each in world.kinds["deployments"] if each["metadata"]["name"] != "nth"
-    ]
+    without("termination-handler")(world)
     done = examined(monkeypatch, world)
     assert "drainer: none" in done.description
 
@@ -198,8 +198,7 @@ def described(world: World) -> str:
 )
 def test_the_region_of_any_kind_of_zone_is_in_the_description(zone: str) -> None:
     world = own()
-    for each in world.kinds["nodes"]:
-        each["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
+    at("nodes.*.metadata.labels", **{"topology.kubernetes.io/zone": zone})(world)
     assert f"region: {re.match('[a-z]+-[a-z]+-[0-9]', zone)[0]}\n" in described(world)
 
 
@@ -214,29 +213,20 @@ def test_the_region_of_any_kind_of_zone_is_in_the_description(zone: str) -> None
     ],
 )
 def test_a_queue_is_described_by_the_name_that_adoption_takes(host: str, region: str) -> None:
-    world, path = own(), "/111122223333/Drains"
-    queue_of(world)["value"] = f"https://{host}{path}"
+    path = "/111122223333/Drains"
+    world = changed(own, queue(f"https://{host}{path}"))()
     assert f"queue_url: https://sqs.{region}.amazonaws.com{path}\n" in described(world)
 
 
 def test_what_is_no_queue_of_awss_is_named_and_left_out() -> None:
-    world = own()
-    queue_of(world)["value"] = "https://sqs.example/111122223333/Drains"
-    said = described(world)
+    said = described(changed(own, queue("https://sqs.example/111122223333/Drains"))())
     assert "\n  queue_url:" not in said
     assert "# queue_url: which of https://sqs.example/111122223333/Drains it is" in said
 
 
-def queue_of(world: World) -> dict[str, Any]:
-    """Return where the termination handler is told its queue."""
-    (found,) = (
-        variable
-        for item in world.kinds["deployments"]
-        for container in item["spec"]["template"]["spec"]["containers"]
-        for variable in container.get("env") or ()
-        if variable["name"] == "QUEUE_URL"
-    )
-    return found
+def queue(url: str) -> Change:
+    """Tell the termination handler its queue."""
+    return container_of("termination-handler", lambda c: c["env"][1].update(value=url))
 
 
 def test_a_listing_whose_pages_expire_is_begun_anew() -> None:
@@ -294,83 +284,8 @@ def build() -> World:
     world.profiles["web"] = []
     of_ecr("ImageNotFoundException", cached="strimzi")(world)
     world.routes["a"].pop()
+    told("issue")(world)
     return world
-
-
-class Asked:
-    """A client that notes its calls and refuses one of them."""
-
-    def __init__(self, world: World, refused: str = "") -> None:
-        self.world, self.refused, self.calls = world, refused, set[str]()
-
-    def __getattr__(self, call: str) -> Callable[..., Any]:
-        self.calls.add(call)
-        if call != self.refused:
-            found: Callable[..., Any] = getattr(self.world, call)
-            return found
-
-        def refuse(*_: Any, **__: Any) -> Any:
-            error = {"Error": {"Code": "AccessDenied", "Message": "not authorized"}}
-            raise ClientError(error, call)
-
-        return refuse
-
-    def can_paginate(self, call: str) -> bool:
-        return self.world.can_paginate(call)
-
-    def get_paginator(self, call: str) -> Any:
-        self.calls.add(call)
-        if call == self.refused:
-            return type("Pages", (), {"paginate": staticmethod(getattr(self, call))})
-        return self.world.get_paginator(call)
-
-
-class Listed(World):
-    """A world that notes which kinds are listed."""
-
-    kinds_asked: set[str]
-
-    def _request(self, method: str, path: str, *given: Any, **named: Any) -> Any:
-        self.kinds_asked.add(path.rpartition("/")[2])
-        return super()._request(method, path, *given, **named)
-
-
-def read(world: World, refused: str = "") -> tuple[list[Finding], set[str]]:
-    client = Asked(world, refused)
-    return findings(command.read(world, lambda *_: client, None, CLUSTER)), client.calls
-
-
-def _everything() -> tuple[list[Finding], list[str], list[str]]:
-    world = build()
-    world.__class__ = Listed
-    world.kinds_asked = set()
-    found, calls = read(world)
-    return found, sorted(world.kinds_asked), sorted(calls - {"meta"})
-
-
-WHOLE, KINDS, CALLS = _everything()
-
-
-def keys(found: list[Finding]) -> set[tuple[str, str, Weight]]:
-    return {(each.check, each.subject, each.weight) for each in found}
-
-
-def only_unknown_is_new(found: list[Finding]) -> None:
-    new = keys(found) - keys(WHOLE)
-    assert new, "nothing says that it was refused"
-    assert {weight for _, _, weight in new} == {Weight.UNKNOWN}, new
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_a_kind_that_may_not_be_listed_nothing_is_made(kind: str) -> None:
-    world = build()
-    world.refused.add(kind)
-    only_unknown_is_new(read(world)[0])
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_of_a_call_that_may_not_be_made_nothing_is_made(call: str) -> None:
-    only_unknown_is_new(read(build(), call)[0])
 
 
 IAM = {"elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
@@ -383,10 +298,10 @@ def operations(service: str) -> dict[str, Any]:
 
 
 class Recorded:
-    """A client whose calls are held against botocore's model of its service."""
+    """A client whose calls are noted, and held against botocore's model; one may be refused."""
 
-    def __init__(self, world: World, service: str, asked: set[str]) -> None:
-        self._world, self._service, self._asked = world, service, asked
+    def __init__(self, world: World, service: str, asked: set[str], refused: str = "") -> None:
+        self._world, self._service, self._asked, self._refused = world, service, asked, refused
 
     def __getattr__(self, call: str) -> Callable[..., Any]:
         return self._checked(call, getattr(self._world, call))
@@ -395,6 +310,9 @@ class Recorded:
         return self._world.can_paginate(call)
 
     def get_paginator(self, call: str) -> Any:
+        """Return the world's pages of a call; botocore knows that it has pages, or raises."""
+        name = operations(self._service)[call].name
+        get_session().get_paginator_model(self._service).get_paginator(name)
         paginate = self._checked(call, self._world.get_paginator(call).paginate)
         return type("Pages", (), {"paginate": staticmethod(paginate)})
 
@@ -403,17 +321,70 @@ class Recorded:
             operation = operations(self._service)[call]
             report = ParamValidator().validate(given, operation.input_shape)
             assert not report.has_errors(), report.generate_report()
-            prefix = IAM.get(self._service, self._service)
-            self._asked.add(f"{prefix}:{operation.name}")
-            return answer(**given)
+            named = f"{IAM.get(self._service, self._service)}:{operation.name}"
+            self._asked.add(named)
+            return refuse("AccessDenied", call) if named == self._refused else answer(**given)
 
         return ask
 
 
-def _asked_of(world: World) -> set[str]:
+def read(world: World, refused: str = "") -> tuple[list[Finding], set[str]]:
+    """Return what a survey finds, and what it asks of AWS."""
     asked: set[str] = set()
-    command.read(world, lambda service, _: Recorded(world, service, asked), None, CLUSTER)
-    return asked
+    found = command.read(
+        world, lambda service, _: Recorded(world, service, asked, refused), None, CLUSTER
+    )
+    return findings(found), asked
+
+
+class Listed(World):
+    """A world that notes which kinds are listed."""
+
+    kinds_asked: set[str]
+
+    def _request(self, method: str, path: str, *given: Any, **named: Any) -> Any:
+        self.kinds_asked.add(path.rpartition("/")[2])
+        return super()._request(method, path, *given, **named)
+
+
+def _everything() -> tuple[list[Finding], list[str], list[str]]:
+    world = build()
+    world.__class__ = Listed
+    world.kinds_asked = set()
+    found, calls = read(world)
+    return found, sorted(world.kinds_asked), sorted(calls)
+
+
+WHOLE, KINDS, CALLS = _everything()
+
+
+def keys(found: list[Finding]) -> set[tuple[str, str, Weight]]:
+    return {(each.check, each.subject, each.weight) for each in found}
+
+
+def only_unread_is_new(found: list[Finding], why: str, before: list[Finding] = WHOLE) -> None:
+    known = keys(before)
+    new = [each for each in found if (each.check, each.subject, each.weight) not in known]
+    assert new, "nothing says that it was refused"
+    assert {(each.check, each.weight) for each in new} == {("unread", Weight.UNKNOWN)}, new
+    assert all(why in each.evidence for each in new)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_kind_that_may_not_be_listed_nothing_is_made(kind: str) -> None:
+    world = build()
+    world.refused.add(kind)
+    only_unread_is_new(read(world)[0], "403")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_of_a_call_that_may_not_be_made_nothing_is_made(call: str) -> None:
+    only_unread_is_new(read(build(), call)[0], "AccessDenied")
+
+
+def test_of_a_managed_node_group_that_may_not_be_described_nothing_is_made() -> None:
+    found, _ = read(managed(bare()), "eks:DescribeNodegroup")
+    only_unread_is_new(found, "AccessDenied", surveyed(managed(bare())))
 
 
 def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
@@ -432,36 +403,5 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     world.profiles["web"] = []
     of_ecr("ImageNotFoundException")(world)
     world.routes["a"].pop()
-    asked = (_asked_of(each) for each in (world, managed(bare()), before_templates))
+    asked = (read(each)[1] for each in (world, managed(bare()), before_templates))
     assert set().union(*asked) == set(READS)
-
-
-def test_every_listing_is_read_over_all_of_its_pages() -> None:
-    from botocore.exceptions import DataNotFoundError  # noqa: PLC0415
-
-    paged = {
-        "ec2": (
-            *("DescribeSubnets", "DescribeVolumes", "DescribeVolumesModifications"),
-            *("DescribeInstances", "DescribeVolumeStatus", "DescribeSnapshots", "DescribeImages"),
-            *("DescribeRouteTables", "DescribeNatGateways", "DescribeVpcEndpoints"),
-            "DescribeSecurityGroups",
-        ),
-        "eks": (
-            "DescribeClusterVersions",
-            "ListInsights",
-            "ListFargateProfiles",
-            "ListAccessEntries",
-        ),
-        "kms": ("ListGrants",),
-        "ecr": ("DescribePullThroughCacheRules",),
-        "service-quotas": ("ListServiceQuotas", "ListAWSDefaultServiceQuotas"),
-        "arc-zonal-shift": ("ListManagedResources",),
-        "health": ("DescribeEvents", "DescribeAffectedEntities"),
-    }
-    for service, calls in paged.items():
-        try:
-            known = get_session().get_paginator_model(service)
-        except DataNotFoundError:
-            raise AssertionError(service) from None
-        for call in calls:
-            known.get_paginator(call)

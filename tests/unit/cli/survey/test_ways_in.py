@@ -1,44 +1,116 @@
 """How clients come in, what meshes, metrics and Strimzi do, and what bars a drain."""
 
 from collections.abc import Callable
+from typing import Any
 
 from core.checks.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey.changes import (
+    MUTATING,
+    added,
     both,
     container_of,
-    deletes_claims,
     endpoints,
-    image_of_one,
-    kubernetes,
-    listener,
-    meshed,
-    neighbour,
     no_default_route,
-    operator,
-    pods_labelled,
+    pod_set,
     policy,
-    proxy,
-    scaler,
-    served,
-    sidecar,
-    strimzis_service,
-    their_budget,
     webhook,
-    without_injector,
 )
-from tests.unit.cli.survey.machines import provisioned
-from tests.unit.cli.survey.manifests import meta
+from tests.unit.cli.survey.manifests import meta, workload
 from tests.unit.cli.survey.others import changed, checks, own, rows, surveyed
-from tests.unit.cli.survey.platforms import pod_set
 from tests.unit.cli.survey.test_odd_clusters import beside, container, of_it
-from tests.unit.cli.survey.worlds import Change, World, bare
+from tests.unit.cli.survey.worlds import Change, World, at, more
 
 OPERATOR = "quay.io/strimzi/operator"
-BEFORE_V1 = served(kafka="v1beta2", core="v1beta2")
+BEFORE_V1 = at("versions", **dict.fromkeys(("kafka.strimzi.io", "core.strimzi.io"), "v1beta2"))
 NGINX = "registry.k8s.io/ingress-nginx/controller:v1.14.0"
 PASSING = "--enable-ssl-passthrough"
+PROXY = {"name": "istio-proxy", "image": "istio/proxyv2:1.27.0"}
+NODE = "node-of-orders-mains-0"
 
+
+def operator(image: str, **env: str) -> Change:
+    return at("deployments.0", workload("strimzi-cluster-operator", "ops", image, **env))
+
+
+def neighbour(*, grace: int = 30, owner: str | None = "ReplicaSet", **more: Any) -> Change:
+    """Put a pod of somebody else beside the first broker."""
+    owners = [{"kind": owner, "name": "it", "controller": True}] if owner else []
+    item = {
+        "metadata": meta(
+            "web-0",
+            "shop",
+            labels={"app": "web", **more.pop("labels", {})},
+            ownerReferences=owners,
+            annotations=more.pop("annotations", {}),
+        ),
+        "spec": {"nodeName": NODE, "terminationGracePeriodSeconds": grace, "containers": []},
+        "status": more,
+    }
+    return added("neighbours", item)
+
+
+def their_budget(name: str = "web", *, expected: int, desired: int, allowed: int) -> Change:
+    item = {
+        "metadata": meta(name, "shop"),
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {
+            "observedGeneration": 1,
+            "expectedPods": expected,
+            "desiredHealthy": desired,
+            "disruptionsAllowed": allowed,
+        },
+    }
+    return added("poddisruptionbudgets", item)
+
+
+# Ways in.
+def listener(kind: str, **said: Any) -> Change:
+    made = {"name": "out", "port": 9094, "type": kind, "tls": True, **said}
+    made.setdefault("authentication", {"type": "tls"})
+    return more("kafkas.0.spec.kafka.listeners", made)
+
+
+def proxy(image: str, *args: str, replicas: int = 2, **status: Any) -> Change:
+    item = workload("proxy", "edge", image, *args)
+    item["spec"]["replicas"] = replicas
+    return added("deployments", item | {"status": status})
+
+
+def strimzis_service(kind: str) -> Change:
+    item = {
+        "metadata": meta("orders-mains-0", "shop-kafka", labels={"strimzi.io/cluster": "orders"}),
+        "spec": {"type": kind, "selector": {"strimzi.io/name": "orders-kafka"}, "ports": []},
+    }
+    return added("services", item)
+
+
+# Sizes, meshes, machines.
+def scaler(kind: str, target: str, namespace: str, least: int = 3, most: int = 9) -> Change:
+    item = {
+        "metadata": meta("it", namespace),
+        "spec": {
+            "scaleTargetRef": {"kind": kind, "name": target},
+            "minReplicas": least,
+            "maxReplicas": most,
+        },
+    }
+    return added("horizontalpodautoscalers", item)
+
+
+def meshed(key: str, value: str) -> Change:
+    """Label Kafka's namespace, in a cluster with Istio's injector."""
+    injector = {"metadata": meta("istio-sidecar-injector-1-27")}
+    return both(at("namespaces.0.metadata.labels", {key: value}), added(MUTATING, injector))
+
+
+ENABLED = meshed("istio-injection", "enabled")
+BESIDE_KAFKA = more("pods.*.spec.containers", PROXY)
+# A sidecar that Kubernetes knows as one begins before Kafka.
+NATIVE = at("pods.*.spec.initContainers", [PROXY])
+CLAIMED = {"id": 0, "type": "persistent-claim", "deleteClaim": True}
+OF_STRIMZI = {"strimzi.io/kind": "Kafka", "strimzi.io/name": "orders-zookeeper"}
+LEASES = {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
 WAYS_IN: dict[str, Change] = {
     "a port of the nodes, by Strimzi => node-port": both(
         listener("nodeport"), strimzis_service("NodePort")),
@@ -63,120 +135,21 @@ WAYS_IN: dict[str, Change] = {
     "a node pool of a fixed size =>": scaler("KafkaNodePool", "mains", "shop-kafka", 3, 3),
     "a Deployment that a metric scales =>": scaler("Deployment", "web", "shop-kafka"),
     # Meshes.
-    "a sidecar of Istio's => mesh-sidecar": sidecar(),
-    "a native sidecar =>": both(sidecar(native=True), meshed(istio_injection="enabled")),
-    "a mesh that came later => mesh-later": meshed(istio_injection="enabled"),
-    "a mesh of a revision that came later => mesh-later": meshed(**{"istio.io__rev": "x"}),
-    "a label of a mesh that is gone =>": both(meshed(istio_injection="enabled"), without_injector),
+    "a sidecar of Istio's => mesh-sidecar": BESIDE_KAFKA,
+    "a native sidecar =>": both(NATIVE, ENABLED),
+    "a mesh that came later => mesh-later": ENABLED,
+    "a mesh of a revision that came later => mesh-later": meshed("istio.io/rev", "x"),
+    "a label of a mesh that is gone =>": both(ENABLED, at(MUTATING, [])),
     "a mesh that Kafka is kept out of =>": both(
-        meshed(istio_injection="enabled"), pods_labelled(**{"sidecar.istio.io__inject": "false"})),
-    "an ambient mesh =>": meshed(**{"istio.io__dataplane_mode": "ambient"}),
-}  # fmt: skip
-
-
-@every_case(("change", "said"), rows(WAYS_IN), ids=WAYS_IN)
-def test_how_clients_come_in_and_what_is_between_is_judged(change: Change, said: set[str]) -> None:
-    assert checks(changed(own, change)()) == said
-
-
-def rolled(world: World) -> None:
-    world.only("statefulsets")["status"] = {"currentRevision": "a", "updateRevision": "b"}
-
-
-def tool(*command: str) -> Change:
-    """Let the same image run something that is no broker."""
-
-    def made(world: World) -> None:
-        template_of = world.only("statefulsets")["spec"]["template"]
-        template_of["spec"]["containers"][0]["command"] = list(command)
-
-    return made
-
-
-BESIDE: dict[str, tuple[Callable[[], World], Change, set[str]]] = {
-    "a StatefulSet that is rolled": (beside, rolled, {"rolling"}),
-    "whatever release is newest": (lambda: beside("apache/kafka:latest"), lambda _: None,
-        {"image-moving"}),
-    "no version at all": (lambda: beside("apache/kafka"), lambda _: None, {"image-moving"}),
-    "a digest": (lambda: beside("apache/kafka@sha256:0a"), lambda _: None, set()),
-    "a StatefulSet that a metric scales": (beside, scaler("StatefulSet", "log", "legacy"),
-        {"size-scaled"}),
-    "a broker by a command of its own": (beside,
-        container(command=["sh", "-c", "sleep 5; exec kafka-server-start.sh"]), set()),
-}  # fmt: skip
-
-
-@every_case(("build", "change", "said"), BESIDE.values(), ids=BESIDE.keys())
-def test_a_kafka_of_others_is_told_what_its_next_pod_will_be(
-    build: Callable[[], World], change: Change, said: set[str]
-) -> None:
-    assert of_it(surveyed(changed(build, change)())) == said
-
-
-TOOLS = (
-    ("sleep", "infinity"),
-    ("connect-distributed.sh", "/etc/connect.properties"),
-    ("sh", "-c", "kafka-topics.sh --bootstrap-server x --list; tail -f /dev/null"),
-    ("connect-mirror-maker.sh", "mm2.properties"),
-)
-
-
-@every_case("command", TOOLS)
-def test_an_image_of_kafka_that_runs_a_tool_is_no_kafka(command: tuple[str, ...]) -> None:
-    world = beside()
-    tool(*command)(world)
-    assert "not-strimzi" not in checks(world)
-
-
-REPAIRING = {"FEATURE_GATES": "SpotToSpotConsolidation=false,NodeRepair=true"}
-
-
-def test_karpenter_that_repairs_nodes_by_itself_is_found() -> None:
-    world = provisioned(bare())
-    (item,) = (each for each in world.kinds["deployments"] if "karpenter" in str(each["metadata"]))
-    (program,) = item["spec"]["template"]["spec"]["containers"]
-    program["env"] += [{"name": key, "value": value} for key, value in REPAIRING.items()]
-    assert checks(world) == {"karpenter-repair"}
-
-
-WEIGHTS: dict[str, tuple[Change, str, Weight]] = {
-    "an operator that starts no more": (both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0")),
-        "strimzi-kubernetes", Weight.PRODUCER),
-    "one that an upgrade would stop": (
-        both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0"), kubernetes("1.32")), "strimzi-kubernetes",
-        Weight.ADVICE),
-    "before v1 all is well today": (both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
-        "strimzi-before-v1", Weight.ADVICE),
-    "who has no endpoint at all may have a proxy": (no_default_route(), "endpoints-missing",
-        Weight.UNKNOWN),
-    "who has some lacks the rest": (both(no_default_route(), endpoints("ec2")), "endpoints-missing",
-        Weight.PRODUCER),
-    "wrong expressions may deny": (policy("pods", "CREATE", warning="undefined field"),
-        "policy-broken", Weight.UNKNOWN),
-    "a fence is not a lock": (
-        listener("internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]),
-        "listener", Weight.ADVICE),
-    "a listener without either": (listener("internal", authentication={}), "listener",
-        Weight.EXPOSED),
-}  # fmt: skip
-
-
-@every_case(("change", "check", "weight"), WEIGHTS.values(), ids=WEIGHTS.keys())
-def test_how_bad_follows_from_what_is_known(change: Change, check: str, weight: Weight) -> None:
-    (found,) = (each for each in surveyed(changed(own, change)()) if each.check == check)
-    assert found.weight is weight
-
-
-OF_STRIMZI = {"strimzi.io/kind": "Kafka", "strimzi.io/name": "orders-zookeeper"}
-LEASES = {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
-MUTATING = "mutatingwebhookconfigurations"
-
-STRIMZI: dict[str, Change] = {
+        ENABLED, at("pods.*.metadata.labels", **{"sidecar.istio.io/inject": "false"})),
+    "an ambient mesh =>": meshed(
+        "istio.io/dataplane-mode", "ambient"),
+    # Releases of Strimzi, by what they read.
     "0.48, before v1 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
     "before v1, by digest => strimzi-before-v1": both(
         BEFORE_V1, operator("mirror.example/strimzi/operator@sha256:0a")),
     "0.50 beside v1 and v1beta2 =>": both(
-        operator(f"{OPERATOR}:0.50.0"), lambda w: w.only_in.update(kafkas="v1")),
+        operator(f"{OPERATOR}:0.50.0"), at("only_in", kafkas="v1")),
     "0.49 with CRDs of 0.48 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.49.1")),
     "1.2 with CRDs of 0.48 => strimzi-before-v1 strimzi-api": BEFORE_V1,
     "0.48 with CRDs of 1.0 => strimzi-api": operator(f"{OPERATOR}:0.48.0"),
@@ -193,23 +166,21 @@ STRIMZI: dict[str, Change] = {
     "0.45.0 on 1.34, told its version => strimzi-before-v1": both(
         BEFORE_V1, operator(f"{OPERATOR}:0.45.0", STRIMZI_KUBERNETES_VERSION="major=1,minor=34")),
     "0.45.1 on 1.34 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.45.1")),
-    "pods of two images => image-skew": image_of_one("quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"),
+    "pods of two images => image-skew": at(
+        "pods.0.spec.containers.0.image", "quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"),
     "Connect of the same name that is rolled =>": pod_set(
         metadata=meta("orders-connect", "shop-kafka",
             labels={"strimzi.io/cluster": "orders", "strimzi.io/kind": "KafkaConnect"}),
         status={"pods": 3, "currentPods": 1}),
-    "an authority of one's own => own-authority": lambda w: w.only("kafkas")["spec"].update(
-        clusterCa={"generateCertificateAuthority": False}),
-    "authorities that Strimzi makes =>": lambda w: w.only("kafkas")["spec"].update(
-        clientsCa={"validityDays": 365}),
-    "a pool that wants fewer than there are => shrinking": lambda w: w.kinds["kafkanodepools"][0][
-        "spec"
-    ].update(replicas=2),
-    "storage that says deleteClaim => claims-deleted": deletes_claims,
-    "an open listener behind networkPolicyPeers => listener": listener(
-        "internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]),
-}  # fmt: skip
-DRAINS: dict[str, Change] = {
+    "an authority of one's own => own-authority": at(
+        "kafkas.0.spec", clusterCa={"generateCertificateAuthority": False}),
+    "authorities that Strimzi makes =>": at(
+        "kafkas.0.spec", clientsCa={"validityDays": 365}),
+    "a pool that wants fewer than there are => shrinking": at(
+        "kafkanodepools.0.spec", replicas=2),
+    "storage that says deleteClaim => claims-deleted": at(
+        "kafkanodepools.*.spec.storage", {"type": "jbod", "volumes": [CLAIMED]}),
+    # What bars a drain beside Kafka.
     "a neighbour =>": neighbour(),
     "one of several that may leave =>": both(
         neighbour(), their_budget(expected=3, desired=2, allowed=1)),
@@ -265,11 +236,71 @@ DRAINS: dict[str, Change] = {
 }  # fmt: skip
 
 
-@every_case(("change", "said"), rows(STRIMZI), ids=STRIMZI)
-def test_strimzis_releases_are_judged_by_what_they_read(change: Change, said: set[str]) -> None:
+@every_case(("change", "said"), rows(WAYS_IN), ids=WAYS_IN)
+def test_what_is_between_and_beside_is_judged(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 
-@every_case(("change", "said"), rows(DRAINS), ids=DRAINS)
-def test_what_bars_a_drain_beside_kafka_is_found(change: Change, said: set[str]) -> None:
-    assert checks(changed(own, change)()) == said
+BESIDE: dict[str, tuple[Callable[[], World], Change, set[str]]] = {
+    "a StatefulSet that is rolled": (beside,
+        at("statefulsets.0.status", {"currentRevision": "a", "updateRevision": "b"}), {"rolling"}),
+    "whatever release is newest": (lambda: beside("apache/kafka:latest"), lambda _: None,
+        {"image-moving"}),
+    "no version at all": (lambda: beside("apache/kafka"), lambda _: None, {"image-moving"}),
+    "a digest": (lambda: beside("apache/kafka@sha256:0a"), lambda _: None, set()),
+    "a StatefulSet that a metric scales": (beside, scaler("StatefulSet", "log", "legacy"),
+        {"size-scaled"}),
+    "a broker by a command of its own": (beside,
+        container(command=["sh", "-c", "sleep 5; exec kafka-server-start.sh"]), set()),
+}  # fmt: skip
+
+
+@every_case(("build", "change", "said"), BESIDE.values(), ids=BESIDE.keys())
+def test_a_kafka_of_others_is_told_what_its_next_pod_will_be(
+    build: Callable[[], World], change: Change, said: set[str]
+) -> None:
+    assert of_it(surveyed(changed(build, change)())) == said
+
+
+TOOLS = (
+    ("sleep", "infinity"),
+    ("connect-distributed.sh", "/etc/connect.properties"),
+    ("sh", "-c", "kafka-topics.sh --bootstrap-server x --list; tail -f /dev/null"),
+    ("connect-mirror-maker.sh", "mm2.properties"),
+)
+
+
+@every_case("command", TOOLS)
+def test_an_image_of_kafka_that_runs_a_tool_is_no_kafka(command: tuple[str, ...]) -> None:
+    world = beside()
+    at("statefulsets.0.spec.template.spec.containers.0.command", [*command])(world)
+    assert "not-strimzi" not in checks(world)
+
+
+WEIGHTS: dict[str, tuple[Change, str, Weight]] = {
+    "an operator that starts no more": (both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0")),
+        "strimzi-kubernetes", Weight.PRODUCER),
+    "one that an upgrade would stop": (
+        both(BEFORE_V1, operator(f"{OPERATOR}:0.43.0"), at("around.cluster.version", "1.32"),
+            at("around.versions.0.clusterVersion", "1.32")), "strimzi-kubernetes",
+        Weight.ADVICE),
+    "before v1 all is well today": (both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
+        "strimzi-before-v1", Weight.ADVICE),
+    "who has no endpoint at all may have a proxy": (no_default_route(), "endpoints-missing",
+        Weight.UNKNOWN),
+    "who has some lacks the rest": (both(no_default_route(), endpoints("ec2")), "endpoints-missing",
+        Weight.PRODUCER),
+    "wrong expressions may deny": (policy("pods", "CREATE", warning="undefined field"),
+        "policy-broken", Weight.UNKNOWN),
+    "a fence is not a lock": (
+        listener("internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]),
+        "listener", Weight.ADVICE),
+    "a listener without either": (listener("internal", authentication={}), "listener",
+        Weight.EXPOSED),
+}  # fmt: skip
+
+
+@every_case(("change", "check", "weight"), WEIGHTS.values(), ids=WEIGHTS.keys())
+def test_how_bad_follows_from_what_is_known(change: Change, check: str, weight: Weight) -> None:
+    (found,) = (each for each in surveyed(changed(own, change)()) if each.check == check)
+    assert found.weight is weight

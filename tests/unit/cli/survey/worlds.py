@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from infra.eks.api import Api, ApiError
-from tests.unit.cli.survey.around import TARGET_GROUP, Around, AwsAnswers, AwsWays
+from tests.unit.cli.survey.around import TARGET_GROUP, Around, AwsAnswers
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class, workload
 
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
@@ -41,12 +41,12 @@ NTH = {
 }
 
 
-class World(AwsAnswers, AwsWays, Api):
+class World(AwsAnswers, Api):
     """An API server and an AWS account that hold what somebody else made."""
 
     def __init__(self) -> None:
         Api.__init__(self, "https://unused.example", None)
-        AwsWays.__init__(self)
+        AwsAnswers.__init__(self)
         self.kinds: dict[str, list[Item]] = {}
         self.versions = dict(PREFERRED)
         self.groups: dict[str, Item] = {}
@@ -140,14 +140,27 @@ def at(path: str, value: Any = None, **said: Any) -> Change:
 
     def made(world: World) -> None:
         steps = path.split(".")
-        whole = vars(world) if hasattr(world, steps[0]) else world.kinds
-        for place in _places(whole, steps if said else steps[:-1]):
+        for place in _places(_root(world, path), steps if said else steps[:-1]):
             if said:
                 place.update(copy.deepcopy(said))
             else:
                 place[_key(place, steps[-1])] = copy.deepcopy(value)
 
     return made
+
+
+def more(path: str, *items: Any) -> Change:
+    """Let more stand in every list at such a path."""
+
+    def made(world: World) -> None:
+        for place in _places(_root(world, path), path.split(".")):
+            place.extend(copy.deepcopy(items))
+
+    return made
+
+
+def _root(world: World, path: str) -> Item:
+    return vars(world) if path.partition(".")[0] in vars(world) else world.kinds
 
 
 def _places(whole: Any, path: list[str]) -> list[Any]:
@@ -190,12 +203,8 @@ def bare(*, version: str = "v1") -> World:
         labels = {"strimzi.io/cluster": "orders", "strimzi.io/name": f"orders-{part}"}
         beside["metadata"]["labels"] = {"strimzi.io/kind": "Kafka", **labels}
         world.add("deployments", beside)
-    world.add(
-        "deployments",
-        workload(
-            "ebs-csi-controller", "kube-system", "public.ecr.aws/eks/aws-ebs-csi-driver:v1.50"
-        ),
-    )
+    driver = "public.ecr.aws/eks/aws-ebs-csi-driver:v1.50"
+    world.add("deployments", workload("ebs-csi-controller", "kube-system", driver))
     cleaner(world)
     return world
 
@@ -216,13 +225,9 @@ def kafka(name: str, namespace: str, **spec: Any) -> Item:
 
 def pool(world: World, cluster: str, namespace: str, name: str, *, roles: tuple[str, ...]) -> None:
     """Add a node pool of three with its pods, claims and volumes, each on a node of its own."""
-    world.add(
-        "kafkanodepools",
-        {
-            "metadata": meta(name, namespace, labels={"strimzi.io/cluster": cluster}),
-            "spec": {"replicas": 3, "roles": list(roles)},
-        },
-    )
+    labels = {"strimzi.io/cluster": cluster}
+    spec = {"replicas": 3, "roles": list(roles)}
+    world.add("kafkanodepools", {"metadata": meta(name, namespace, labels=labels), "spec": spec})
     for index, zone in enumerate(ZONES):
         pod = f"{cluster}-{name}-{index}"
         node(world, f"node-of-{pod}", zone, f"i-{pod}")
@@ -237,25 +242,19 @@ def kafka_pod(name: str, cluster: str, namespace: str, roles: tuple[str, ...]) -
         "strimzi.io/name": f"{cluster}-kafka",
         **{f"strimzi.io/{r}-role": str(r in roles).lower() for r in ("broker", "controller")},
     }
-    owner = {
-        "apiVersion": "core.strimzi.io/v1",
-        "kind": "StrimziPodSet",
-        "name": cluster,
-        "uid": "0",
-        "controller": True,
+    owner = {"apiVersion": "core.strimzi.io/v1", "kind": "StrimziPodSet", "name": cluster}
+    owner |= {"uid": "0", "controller": True}
+    container = {
+        "name": "kafka",
+        "image": "quay.io/strimzi/kafka:1.2.0-kafka-4.3.1",
+        "resources": {"requests": {"memory": "8Gi"}, "limits": {"memory": "8Gi"}},
     }
     alike = {"strimzi.io/cluster": cluster, "strimzi.io/name": f"{cluster}-kafka"}
     apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": alike}}
     return {
         "metadata": meta(name, namespace, labels=labels, annotations={}, ownerReferences=[owner]),
         "spec": {
-            "containers": [
-                {
-                    "name": "kafka",
-                    "image": "quay.io/strimzi/kafka:1.2.0-kafka-4.3.1",
-                    "resources": {"requests": {"memory": "8Gi"}, "limits": {"memory": "8Gi"}},
-                }
-            ],
+            "containers": [container],
             "nodeName": f"node-of-{name}",
             "terminationGracePeriodSeconds": 330,
             "affinity": {
@@ -291,31 +290,16 @@ def node(world: World, name: str, zone: str, instance: str) -> None:
 
 
 def claim(world: World, name: str, namespace: str) -> None:
-    world.add(
-        "persistentvolumes",
-        {
-            "metadata": meta(f"pv-{name}"),
-            "spec": {
-                "persistentVolumeReclaimPolicy": "Retain",
-                "capacity": {"storage": "500Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "storageClassName": "fast",
-                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": f"vol-{name}"},
-            },
-        },
-    )
-    world.add(
-        "persistentvolumeclaims",
-        {
-            "metadata": meta(name, namespace),
-            "spec": {
-                "accessModes": ["ReadWriteOnce"],
-                "resources": {"requests": {"storage": "500Gi"}},
-                "storageClassName": "fast",
-                "volumeName": f"pv-{name}",
-            },
-        },
-    )
+    alike = {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}
+    volume = {
+        "persistentVolumeReclaimPolicy": "Retain",
+        "capacity": {"storage": "500Gi"},
+        "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": f"vol-{name}"},
+        **alike,
+    }
+    world.add("persistentvolumes", {"metadata": meta(f"pv-{name}"), "spec": volume})
+    asked = {"resources": {"requests": {"storage": "500Gi"}}, "volumeName": f"pv-{name}", **alike}
+    world.add("persistentvolumeclaims", {"metadata": meta(name, namespace), "spec": asked})
 
 
 def budget(world: World, cluster: str, namespace: str, **spec: Any) -> Item:
@@ -329,50 +313,33 @@ def cleaner(world: World, **env: str) -> None:
     image = "quay.io/strimzi/drain-cleaner:1.6.0"
     world.add("deployments", workload("strimzi-drain-cleaner", "ops", image, **env))
     service = {"namespace": "ops", "name": "strimzi-drain-cleaner"}
-    rules = [
-        {
-            "apiGroups": [""],
-            "apiVersions": ["v1"],
-            "resources": ["pods/eviction"],
-            "operations": ["CREATE"],
-        }
-    ]
+    rule = {"apiGroups": [""], "apiVersions": ["v1"]}
+    rule |= {"resources": ["pods/eviction"], "operations": ["CREATE"]}
+    webhook = {
+        "name": "drain-cleaner.strimzi.io",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Ignore",
+        "rules": [rule],
+        "clientConfig": {"service": service},
+    }
     world.add(
         "services", service_of("strimzi-drain-cleaner", "ops", {"app": "strimzi-drain-cleaner"})
     )
-    world.add(
-        "validatingwebhookconfigurations",
-        {
-            "metadata": meta("strimzi-drain-cleaner"),
-            "webhooks": [
-                {
-                    "name": "drain-cleaner.strimzi.io",
-                    "sideEffects": "None",
-                    "admissionReviewVersions": ["v1"],
-                    "failurePolicy": "Ignore",
-                    "rules": rules,
-                    "clientConfig": {"service": service},
-                }
-            ],
-        },
-    )
+    item = {"metadata": meta("strimzi-drain-cleaner"), "webhooks": [webhook]}
+    world.add("validatingwebhookconfigurations", item)
 
 
 def bind(world: World, image: str, namespace: str, cluster: str) -> None:
     """Let a load balancer send clients to a Kafka's brokers, in a namespace with the label."""
     selector = {"strimzi.io/name": f"{cluster}-kafka", "strimzi.io/broker-role": "true"}
     world.add("services", service_of("boot", namespace, selector))
-    world.add(
-        "targetgroupbindings",
-        {
-            "metadata": meta("boot", namespace),
-            "spec": {
-                "targetType": "ip",
-                "targetGroupARN": TARGET_GROUP,
-                "serviceRef": {"name": "boot", "port": 443},
-            },
-        },
-    )
+    spec = {
+        "targetType": "ip",
+        "targetGroupARN": TARGET_GROUP,
+        "serviceRef": {"name": "boot", "port": 443},
+    }
+    world.add("targetgroupbindings", {"metadata": meta("boot", namespace), "spec": spec})
     world.add("deployments", workload("lbc", "kube-system", f"public.ecr.aws/eks/{image}"))
     for each in world.kinds["namespaces"]:
         if each["metadata"]["name"] == namespace:
