@@ -268,6 +268,14 @@ def test_nothing_is_evicted_before_a_replacement_is_there() -> None:
     assert (made.cluster.evicted, made.cluster.cordons) == ([], {})
 
 
+def test_everything_else_leaves_before_kafka() -> None:
+    made = replace_machine(evicting(OPERATOR, AGENT))
+    assert made.cluster.evicted == ["operator"]
+    assert "First to leave: strimzi/operator." in made.incident().reason
+    made.tick()
+    assert (made.cluster.evicted, made.cluster.cordons) == (["operator", POD], {NODE: OLD})
+
+
 def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_forced() -> None:
     made = evicting(OPERATOR)
     made.cluster.refusals["operator"] = "Cannot evict pod: it would violate its budget."
