@@ -405,7 +405,7 @@ def plan(
     partitions: Iterable[PartitionView],
     original: Mapping[Partition, Order],
     avoid: frozenset[int],
-    moving: Collection[str] = (),
+    moving: AbstractSet[str] = frozenset(),
 ) -> LeaderPlan:
     """Return what makes others than `avoid` lead, and gives back what nobody avoids any more.
 
@@ -419,7 +419,7 @@ def plan(
     for partition in partitions:
         key = (partition.topic, partition.partition)
         own = original.get(key, partition.replicas)
-        if partition.name in moving:
+        if moving and partition.name in moving:
             if key in original:
                 kept[key] = own
             continue

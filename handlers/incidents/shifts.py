@@ -147,7 +147,7 @@ class Leadership:
         if kafka.doubts:
             # A partition left out would lose the order it had before, and be led by whom it avoids.
             raise StillwaterError(kafka.doubt)
-        plan_ = plan(kafka.partitions, wanted.original, wanted.brokers, kafka.reassigning)
+        plan_ = plan(kafka.partitions, wanted.original, wanted.brokers, {*kafka.reassigning})
         intended = replace(wanted, original={**_kept_originals(wanted, plan_), **plan_.original})
         if intended != before or plan_.orders or plan_.elect:
             # Though it says the same: another turn may have given back what it read.

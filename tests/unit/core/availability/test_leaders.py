@@ -77,8 +77,8 @@ def test_a_partition_moved_to_other_brokers_meanwhile_is_not_moved_back() -> Non
 
 def test_a_partition_that_is_moving_is_left_to_its_mover_and_its_order_kept() -> None:
     found, before = partition(replicas=(20, 10, 30, 40)), {("t", 0): (10, 20, 30)}
-    assert plan([found], {}, frozenset({20}), ["t-0"]) == LeaderPlan({}, frozenset(), {})
-    assert plan([found], before, frozenset(), ["t-0"]) == LeaderPlan({}, frozenset(), before)
+    assert plan([found], {}, frozenset({20}), {"t-0"}) == LeaderPlan({}, frozenset(), {})
+    assert plan([found], before, frozenset(), {"t-0"}) == LeaderPlan({}, frozenset(), before)
 
 
 def test_what_nobody_avoids_any_more_gets_its_order_and_its_leader_back() -> None:
