@@ -418,7 +418,6 @@ REFUSED: dict[Situation, str] = {
     kafka_silent: "No Kafka broker could be reached",
     doubtful: "the controllers have no quorum",
 }
-# What they wait for whom nothing else keeps waiting, too.
 UNSEEN: dict[Situation, str] = {blind: "is unknown: The Kubernetes API did not answer"}
 
 
